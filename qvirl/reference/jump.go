@@ -19,8 +19,8 @@ const (
 	mostJumps   = 16     // at least and at most,
 	settleJumps = 64     // and in each block so many first, but no more than
 	settleWork  = 2e8    // multiplications take
-	allShare    = 0.5    // probability that a jump is one of all coordinates, where there are others
-	alike       = 1e-4   // share of the squared distance of two modes up to which a coordinate is the same in both
+	idleShare   = 0.1    // how much less often chains jump in a block where that has not led from one mode to another
+	alike       = 1e-3   // share of the squared distance of two modes up to which a coordinate is the same in both
 	mostSets    = 10_000 // that are counted
 	mostBlocks  = 16
 	blockSize   = 4e6 // most numbers in their matrices together
@@ -32,6 +32,7 @@ const (
 type block struct {
 	at    []int
 	modes modes
+	share float64 // of the jumps
 }
 
 // blocks returns all coordinates, and those in which modes differ, in one place at a time; nil of a single mode.
@@ -43,26 +44,48 @@ func (m modes) blocks() []block {
 	for j := range all {
 		all[j] = j
 	}
-	blocks, size, covariances := []block{{all, m}}, 0, m.covariances()
+	blocks, size, covariances := []block{{at: all, modes: m}}, 0, m.covariances()
 	for _, at := range m.differences() {
 		if size += len(m) * len(at) * len(at); len(blocks) > mostBlocks || size > blockSize {
 			break
 		}
 		if marginals := m.marginals(at, covariances); len(marginals) > 1 {
-			blocks = append(blocks, block{at, marginals})
+			blocks = append(blocks, block{at: at, modes: marginals})
 		}
 	}
+	share(blocks, nil)
 	return blocks
 }
 
-// differences returns the sets of coordinates in which a pair of modes differs and that one demonstrated state tells
-// something of, the most frequent first.
+// share gives half of the jumps to all coordinates, and the others equal shares; a block in which no jump led from one
+// mode to another gets a tenth of that. These are counted, unless that is nil.
+func share(blocks []block, counts []int) {
+	sum := 0.0
+	for i := range blocks {
+		blocks[i].share = 1
+		if i == 0 {
+			blocks[i].share = math.Max(1, float64(len(blocks)-1))
+		}
+		if counts != nil && counts[i] == 0 {
+			blocks[i].share *= idleShare
+		}
+		sum += blocks[i].share
+	}
+	for i := range blocks {
+		blocks[i].share /= sum
+	}
+}
+
+// differences returns the places (see places), and then the sets of coordinates in which a pair of modes differs and
+// that one demonstrated state tells something of, the most frequent first.
 func (m modes) differences() (sets [][]int) {
 	times := map[string]int{}
 	set := make([]byte, len(m[0].u)) // 1 for what belongs
+	var pairs [][]bool
 	for i, a := range m {
 		for _, b := range m[:i] {
 			differs := a.differs(b)
+			pairs = append(pairs, differs)
 			for d := range a.told {
 				for j := range set {
 					set[j] = 0
@@ -78,6 +101,7 @@ func (m modes) differences() (sets [][]int) {
 	}
 	names := slices.Sorted(maps.Keys(times))
 	slices.SortStableFunc(names, func(a, b string) int { return times[b] - times[a] })
+	sets = places(pairs)
 	for _, name := range names {
 		var at []int
 		for j := range name {
@@ -85,11 +109,66 @@ func (m modes) differences() (sets [][]int) {
 				at = append(at, j)
 			}
 		}
-		if at != nil {
+		if at != nil && !slices.ContainsFunc(sets, func(o []int) bool { return slices.Equal(o, at) }) {
 			sets = append(sets, at)
 		}
 	}
 	return sets
+}
+
+// places returns the coordinates of each place that has several explanations: differences of two modes that hold no
+// difference of two others, joined where they overlap.
+func places(differences [][]bool) (out [][]int) {
+	size := func(set []bool) (n int) {
+		for _, in := range set {
+			if in {
+				n++
+			}
+		}
+		return n
+	}
+	slices.SortStableFunc(differences, func(a, b []bool) int { return size(a) - size(b) })
+	var least, joined [][]bool
+	for _, d := range differences {
+		if !slices.ContainsFunc(least, func(o []bool) bool { return contains(d, o) }) {
+			least = append(least, d)
+		}
+	}
+	for _, d := range least {
+		place := slices.Clone(d)
+		joined = slices.DeleteFunc(joined, func(o []bool) bool {
+			for j, in := range o {
+				if in && d[j] {
+					for j, in := range o {
+						place[j] = place[j] || in
+					}
+					return true
+				}
+			}
+			return false
+		})
+		joined = append(joined, place)
+	}
+	for _, place := range joined {
+		var at []int
+		for j, in := range place {
+			if in {
+				at = append(at, j)
+			}
+		}
+		out = append(out, at)
+	}
+	return out
+}
+
+// contains reports whether a set holds all of another.
+func contains(set, other []bool) bool {
+	for j, in := range other {
+		if in && !set[j] {
+			return false
+		}
+	}
+	return true
 }
 
 // differs reports in which coordinates two modes are not the same.
@@ -129,17 +208,19 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 				covariance.SetSym(k, l, covariances[i].At(j, at[l]))
 			}
 		}
-		if same := slices.IndexFunc(out, func(p *mode) bool { return floats.Distance(p.u, u, 2) < apart }); same >= 0 {
-			out[same].evidence = floats.LogSumExp([]float64{out[same].evidence, o.evidence})
-			continue
-		}
 		var chol mat.Cholesky
 		var precision mat.SymDense
 		if !chol.Factorize(covariance) || chol.InverseTo(&precision) != nil {
 			continue
 		}
-		if marginal := newMode(u, &precision); marginal != nil {
-			marginal.evidence = o.evidence
+		marginal := newMode(u, &precision)
+		if marginal == nil {
+			continue
+		}
+		marginal.evidence = o.evidence
+		if same := out.same(marginal); same >= 0 {
+			out[same].evidence = floats.LogSumExp([]float64{out[same].evidence, o.evidence})
+		} else {
 			out = append(out, marginal)
 		}
 	}
@@ -148,7 +229,7 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 }
 
 // reach adds the modes that climbs from some positions lead to, and returns all that are reached, inferior ones too. It
-// reports whether there are modes among them that nobody knew of and that count.
+// reports whether there are modes among them that nobody knew of and that count, and that no others combine to.
 func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err error) {
 	t, err := s.chains[0].target.Clone()
 	if err != nil {
@@ -164,7 +245,9 @@ func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err e
 			break
 		}
 	}
-	return reached, slices.ContainsFunc(s.modes, func(o *mode) bool { return before.same(o) < 0 }), nil
+	return reached, slices.ContainsFunc(s.modes, func(o *mode) bool {
+		return before.same(o) < 0 && !append(slices.Clone(before), o).recombines(len(before))
+	}), nil
 }
 
 // jumpBetween has the chains jump between the modes that are known, and those that they have reached, so that one that
@@ -248,15 +331,20 @@ func (s *sampling) learnFrom(samples *mcmc.Posterior) (more bool, err error) {
 	return more, err
 }
 
-// jump proposes a draw of the mixture in one of the blocks, and accepts it with the probability
-// min(1, π(u') q(u) / (π(u) q(u'))).
+// jump jumps in one of the blocks.
 func (k *chain) jump() {
+	probs := make([]float64, len(k.blocks))
+	for i, b := range k.blocks {
+		probs[i] = b.share
+	}
+	k.jumpIn(&k.blocks[pick(probs, k.rng)])
+}
+
+// jumpIn proposes a draw of the mixture in a block, and accepts it with the probability
+// min(1, π(u') q(u) / (π(u) q(u'))). It reports whether that has led from one mode to another.
+func (k *chain) jumpIn(b *block) bool {
 	if k.at.known < likelihoodToo {
 		k.at.evaluate(k.target, likelihoodToo)
-	}
-	b := &k.blocks[0]
-	if len(k.blocks) > 1 && !(k.rng.Float64() < allShare) {
-		b = &k.blocks[1+k.rng.IntN(len(k.blocks)-1)]
 	}
 	to := newState(len(k.at.u))
 	copy(to.u, k.at.u)
@@ -266,9 +354,12 @@ func (k *chain) jump() {
 	}
 	to.evaluate(k.target, gradientToo)
 	k.target.spent += dense * float64(len(b.modes)*len(b.at)*len(b.at)) // of the mixture at both places
-	gain := to.logDensity() - k.at.logDensity() + b.modes.logDensity(from) - b.modes.logDensity(drawn)
-	if math.Log(k.rng.Float64()) < gain {
-		k.at.copyFrom(&to)
-		k.keep()
+	left, led := b.modes.logDensities(from), b.modes.logDensities(drawn)
+	gain := to.logDensity() - k.at.logDensity() + floats.LogSumExp(left) - floats.LogSumExp(led)
+	if !(math.Log(k.rng.Float64()) < gain) {
+		return false
 	}
+	k.at.copyFrom(&to)
+	k.keep()
+	return floats.MaxIdx(left) != floats.MaxIdx(led)
 }

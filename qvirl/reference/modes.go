@@ -11,10 +11,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 const (
-	apart     = 1 // distance of two modes in whitened rewards
+	apart     = 1 // distance of two modes, in whitened rewards,
+	distinct  = 4 // or in standard deviations of either
 	inferior  = 9 // nats below the best mode at which one is left out: see beside
 	mostModes = 64
 	modeSize  = 8_000_000 // most numbers in the matrices of all modes
@@ -94,15 +98,50 @@ func (m modes) recombines(i int) bool {
 // beside reports whether a mode with less evidence counts: its share of the posterior, times the square of its distance
 // in standard deviations, is what it adds to a variance.
 func (m *mode) beside(o *mode) bool {
-	offset := make([]float64, len(m.u))
-	floats.SubTo(offset, o.u, m.u)
-	blas64.Trmv(blas.NoTrans, m.upper.RawTriangular(), blas64.Vector{N: len(offset), Data: offset, Inc: 1})
-	return o.evidence-m.evidence+math.Log(math.Max(1, floats.Dot(offset, offset))) > -inferior
+	return o.evidence-m.evidence+math.Log(math.Max(1, m.squared(o.u))) > -inferior
 }
 
-// same returns the index of the mode that is the same as o but for rounding, or -1.
+// squared returns (u − μ)ᵀ (I + H) (u − μ), the square of the distance from the mode at μ in its standard deviations.
+func (m *mode) squared(u []float64) float64 {
+	offset := make([]float64, len(u))
+	floats.SubTo(offset, u, m.u)
+	blas64.Trmv(blas.NoTrans, m.upper.RawTriangular(), blas64.Vector{N: len(offset), Data: offset, Inc: 1})
+	return floats.Dot(offset, offset)
+}
+
+// fewSamples of an explanation do not tell what it adds to a variance.
+const fewSamples = 25
+
+// rare returns the most that a mode adds to the standard deviation of a reward, relative to that of the samples, of
+// those that few of them are of by their shares in the evidence.
+func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
+	var shares []float64
+	var rewards [][]float64
+	for i, share := range m.shares() {
+		if share*float64(samples.Len()) < fewSamples {
+			t.rewardAt(m[i].u)
+			shares, rewards = append(shares, share), append(rewards, slices.Clone(t.reward))
+		}
+	}
+	for j := range t.reward {
+		if shares == nil {
+			break
+		}
+		mean, variance := stat.MeanVariance(mat.Col(nil, j, samples.Rewards()), nil)
+		for i, share := range shares {
+			if off := rewards[i][j] - mean; variance > 0 {
+				most = math.Max(most, math.Sqrt(1+share*off*off/variance)-1)
+			}
+		}
+	}
+	return most
+}
+
+// same returns the index of the mode that is the same as o but for what climbs leave, or -1.
 func (m modes) same(o *mode) int {
-	return slices.IndexFunc(m, func(p *mode) bool { return floats.Distance(p.u, o.u, 2) < apart })
+	return slices.IndexFunc(m, func(p *mode) bool {
+		return floats.Distance(p.u, o.u, 2) < apart && math.Min(p.squared(o.u), o.squared(p.u)) < distinct*distinct
+	})
 }
 
 // climb returns the place of the greatest density that some steps of L-BFGS find from u.
@@ -117,7 +156,38 @@ func (t *Target) climb(u []float64) []float64 {
 	if r == nil || !(r.F < math.Inf(1)) { // err is that of a climb that ended early, too
 		return u
 	}
-	return r.X
+	return t.rest(r.X)
+}
+
+// rest returns u with the coordinates that demonstrations hardly say anything of there where the prior has them, all
+// of them but those without which the density falls. A climb ends on the edge of two explanations that pay as one, such
+// as rewards the least of which counts, before it has come to rest in all else.
+func (t *Target) rest(u []float64) []float64 {
+	grad := make([]float64, len(u))
+	density := t.LogLikelihood(u, grad) - floats.Dot(u, u)/2
+	var free []int
+	for j, g := range grad {
+		if math.Abs(g) < little && u[j] != 0 {
+			free = append(free, j)
+		}
+	}
+	var let func(free []int)
+	let = func(free []int) {
+		at := slices.Clone(u)
+		for _, j := range free {
+			at[j] = 0
+		}
+		if d := t.logDensity(at); d >= density {
+			u, density = at, d
+		} else if half := len(free) / 2; half > 0 {
+			let(free[:half])
+			let(free[half:])
+		}
+	}
+	if len(free) > 0 {
+		let(free)
+	}
+	return u
 }
 
 // modeAt returns the mode at u, or nil where there is no density.
@@ -188,14 +258,11 @@ func (m modes) weights() []float64 {
 	return out
 }
 
-// logDensity is that of the mixture, up to a constant.
-func (m modes) logDensity(u []float64) float64 {
+// logDensities are those of the parts of the mixture, each with its weight, up to a constant.
+func (m modes) logDensities(u []float64) []float64 {
 	terms := make([]float64, len(m))
-	offset := mat.NewVecDense(len(u), nil)
 	for i, weight := range m.weights() {
-		floats.SubTo(offset.RawVector().Data, u, m[i].u)
-		offset.MulVec(&m[i].upper, offset)
-		terms[i] = math.Log(weight) + m[i].logDet/2 - mat.Dot(offset, offset)/2
+		terms[i] = math.Log(weight) + m[i].logDet/2 - m[i].squared(u)/2
 	}
-	return floats.LogSumExp(terms)
+	return terms
 }

@@ -142,7 +142,7 @@ func TestModesOfGaussians(t *testing.T) {
 		u := m.draw(rng)
 		floats.Add(sum, u)
 		q := distuv.Normal{Sigma: 1}
-		weight += math.Exp(q.LogProb(u[0]-1) + q.LogProb(u[1]) - m.logDensity(u))
+		weight += math.Exp(q.LogProb(u[0]-1) + q.LogProb(u[1]) - floats.LogSumExp(m.logDensities(u)))
 	}
 	floats.Scale(1./draws, sum)
 	// of the draws, half a fifth and half a half are the second's

@@ -56,6 +56,7 @@ type Diagnostics struct {
 	// or where they are Unsearched: the problem is too large to look for explanations far from each other
 	Unsearched bool
 	Rounding   float64 // what rounding may add to β Q in a demonstrated state
+	Rare       float64 // what an explanation that is of few samples, if of any, adds to a standard deviation, relative to it
 }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.
@@ -67,6 +68,10 @@ func (p *Posterior) Convergence() (ok bool, reason string) {
 	if r := p.diagnostics.Rounding; r > mostRounding {
 		return false, fmt.Sprintf("rewards and values are so large that rounding may add %.2g to β Q, above %g; "+
 			"subtract what all rewards have in common, or choose another unit", r, float64(mostRounding))
+	}
+	if r := p.diagnostics.Rare; ok && r > mostRare {
+		return false, fmt.Sprintf("an explanation of the demonstrations that is too improbable for the samples adds about "+
+			"%.0f %% to a standard deviation", 100*r)
 	}
 	switch modes := p.diagnostics.Modes; {
 	case !ok || len(p.Problem().Demos) == 0:
@@ -149,6 +154,7 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	for _, k := range s.chains {
 		d.Rounding = math.Max(d.Rounding, k.target.rounding())
 	}
+	d.Rare = s.chains[0].target.rare(s.modes, samples)
 	tried := 0
 	for _, k := range s.chains {
 		d.Acceptance += k.accepted
@@ -176,8 +182,11 @@ func (s *sampling) newTrace(size int) *mcmc.Trace {
 	return mcmc.NewTrace(size, s.storeLimit()*s.config.Samples/s.config.Chains)
 }
 
-// mostRounding is the largest Rounding with which a posterior counts as known: the bound is a generous one.
-const mostRounding = 1
+// Largest Rounding, a generous bound, and Rare with which a posterior counts as known.
+const (
+	mostRounding = 1
+	mostRare     = 0.1
+)
 
 const (
 	manyRewards = 200

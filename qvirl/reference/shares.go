@@ -51,7 +51,8 @@ func (s *sampling) setCrossing(ctx context.Context) error {
 }
 
 // setJumps lets chains with several modes jump so often that it takes a share of the work of all other moves. First
-// they jump away from where there is next to nothing of the posterior, as if for ever.
+// they jump away from where there is next to nothing of the posterior, as if for ever, and see in which blocks jumps
+// lead from one mode to another.
 func (s *sampling) setJumps(ctx context.Context) error {
 	if s.chains[0].blocks == nil {
 		return nil
@@ -66,17 +67,29 @@ func (s *sampling) setJumps(ctx context.Context) error {
 		k.jumpCost = k.jumps * cost
 		k.cost += k.jumpCost
 	}
-	return s.job.Each(len(s.chains), func(j int) error {
+	counts := make([][]int, len(s.chains))
+	err = s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
+		counts[j] = make([]int, len(k.blocks))
 		end := k.work() + settleWork
-		for range settleJumps * len(k.blocks) {
+		for i := range settleJumps * len(k.blocks) {
 			if k.work() > end || ctx.Err() != nil {
 				break
 			}
-			k.jump()
+			if b := i % len(k.blocks); k.jumpIn(&k.blocks[b]) {
+				counts[j][b]++
+			}
 		}
 		return ctx.Err()
 	})
+	sum := make([]int, len(s.chains[0].blocks))
+	for _, c := range counts {
+		for b, n := range c {
+			sum[b] += n
+		}
+	}
+	share(s.chains[0].blocks, sum)
+	return err
 }
 
 // costOf lets every chain make moves of a kind and returns what one of them costs.

@@ -18,6 +18,7 @@ func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), map[string]npz.Array{
 		"shares": npz.Floats(d.Shares[:], kernels), modesFound: npz.Ints([]int{d.Modes}),
 		"unsearched": npz.Scalar(npz.Indicator(d.Unsearched)), "rounding": npz.Scalar(d.Rounding),
+		"rare": npz.Scalar(d.Rare),
 	})
 }
 
@@ -29,6 +30,9 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	if r.Has(modesFound) {
 		p.diagnostics.Modes, p.diagnostics.Unsearched = r.Int(modesFound), r.Scalar("unsearched") != 0
 		p.diagnostics.Rounding = r.Scalar("rounding")
+	}
+	if r.Has("rare") { // files of before lack it
+		p.diagnostics.Rare = r.Scalar("rare")
 	}
 	return p, r.Err()
 }
