@@ -42,9 +42,8 @@ func (t *Target) searchable() bool { return t.Dim() <= largestMode && len(t.info
 
 // explore returns the modes that tries lead to, and those farther out: from the prior mean, where each explanation may
 // open by itself, and from the best mode as long as a better one comes of it, by pushes of single rewards and by soft
-// planning. Then come those beside the best, in which
-// one of all modes seen has its place: what explains a part of the demonstrations as well as something that the best
-// has, and what it has open and need not. There are none if nothing was demonstrated, or the problem is too large.
+// planning. Then come those beside the best: what explains a part of the demonstrations as well as something that the
+// best has, and what it has and need not. There are none if nothing was demonstrated, or the problem is too large.
 func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) modes {
 	if !t.searchable() || len(t.demoed) == 0 {
 		return nil
@@ -90,16 +89,29 @@ func (e *explorer) climbAll(tries []try) {
 		} else {
 			idle++
 		}
-		if o != nil && len(e.seen) < min(mostSeen, modeSize/(len(o.u)*len(o.u))) && e.seen.same(o) < 0 {
+		if o != nil && len(e.seen) < mostSeen && e.seen.size() < modeSize && e.seen.same(o) < 0 {
 			e.seen = append(e.seen, o)
 		}
 	}
 }
 
 // beside returns tries that differ from the best mode as one that was seen differs from what was the best before. The
-// first of these is the prior mean: there, the try has that of the mean where the other one does not.
+// first of these is the prior mean: there, the try has that of the mean where the other one does not. In others, a
+// single reward that is far out is where the prior has it, so that a climb gives up what pays only with it.
 func (e *explorer) beside(before []*mode) (tries []try) {
 	best, end := e.found[0], e.work()+climbWork
+	add := func(u []float64) {
+		if d := e.logDensity(u); !math.IsNaN(d) {
+			tries = append(tries, try{u: u, merit: d, steepest: len(tries)})
+		}
+	}
+	for j, x := range best.u {
+		if math.Abs(x) > apart {
+			u := slices.Clone(best.u)
+			u[j] = 0
+			add(u)
+		}
+	}
 	for k, base := range before {
 		for _, o := range e.seen {
 			if e.work() > end {
@@ -115,9 +127,7 @@ func (e *explorer) beside(before []*mode) (tries []try) {
 					u[j] = from.u[j]
 				}
 			}
-			if d := e.logDensity(u); !math.IsNaN(d) {
-				tries = append(tries, try{u: u, merit: d, steepest: len(tries)})
-			}
+			add(u)
 		}
 	}
 	return tries
@@ -205,9 +215,10 @@ func (t *Target) push(i int) []float64 {
 // follow replaces a direction by the one of length 1 in which the density at the mode falls least for what it says:
 // (I + H)⁻¹ of it. It reports whether there is one.
 func (m *mode) follow(direction []float64) bool {
-	x := blas64.Vector{N: len(direction), Data: direction, Inc: 1}
-	blas64.Trsv(blas.Trans, m.upper.RawTriangular(), x)
-	blas64.Trsv(blas.NoTrans, m.upper.RawTriangular(), x)
+	m.within(direction, func(told blas64.Vector) {
+		blas64.Trsv(blas.Trans, m.upper.RawTriangular(), told)
+		blas64.Trsv(blas.NoTrans, m.upper.RawTriangular(), told)
+	})
 	length := floats.Norm(direction, 2)
 	floats.Scale(1/length, direction)
 	return length > 0 && !math.IsInf(length, 1)

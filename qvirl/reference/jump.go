@@ -3,7 +3,6 @@ package reference
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 
@@ -14,15 +13,13 @@ import (
 )
 
 const (
-	jumpWork    = 0.25   // work of all jumps, in that of all other moves,
-	leastJumps  = 0.5    // but so many after another transition
-	mostJumps   = 16     // at least and at most,
-	settleJumps = 64     // and in each block so many first, but no more than
-	settleWork  = 2e8    // multiplications take
-	idleShare   = 0.1    // how much less often chains jump in a block where that has not led from one mode to another
-	alike       = 1e-3   // share of the squared distance of two modes up to which a coordinate is the same in both
-	mostSets    = 10_000 // that are counted
-	mostBlocks  = 16
+	jumpWork    = 0.25 // work of all jumps, in that of all other moves,
+	leastJumps  = 0.5  // but so many after another transition
+	mostJumps   = 16   // at least and at most,
+	settleJumps = 64   // and in each block so many first, but no more than
+	settleWork  = 2e8  // multiplications take
+	idleShare   = 0.1  // how much less often chains jump in a block where that has not led from one mode to another
+	mostBlocks  = 64
 	blockSize   = 4e6 // most numbers in their matrices together
 )
 
@@ -76,120 +73,20 @@ func share(blocks []block, counts []int) {
 	}
 }
 
-// differences returns the places (see places), and then the sets of coordinates in which a pair of modes differs and
-// that one demonstrated state tells something of, the most frequent first.
-func (m modes) differences() (sets [][]int) {
-	times := map[string]int{}
-	set := make([]byte, len(m[0].u)) // 1 for what belongs
-	var pairs [][]bool
-	for i, a := range m {
-		for _, b := range m[:i] {
-			differs := a.differs(b)
-			pairs = append(pairs, differs)
-			for d := range a.told {
-				for j := range set {
-					set[j] = 0
-					if differs[j] && (a.told[d][j] || b.told[d][j]) {
-						set[j] = 1
-					}
-				}
-				if times[string(set)] > 0 || len(times) < mostSets {
-					times[string(set)]++
-				}
-			}
-		}
-	}
-	names := slices.Sorted(maps.Keys(times))
-	slices.SortStableFunc(names, func(a, b string) int { return times[b] - times[a] })
-	sets = places(pairs)
-	for _, name := range names {
-		var at []int
-		for j := range name {
-			if name[j] == 1 {
-				at = append(at, j)
-			}
-		}
-		if at != nil && !slices.ContainsFunc(sets, func(o []int) bool { return slices.Equal(o, at) }) {
-			sets = append(sets, at)
-		}
-	}
-	return sets
-}
-
-// places returns the coordinates of each place that has several explanations: differences of two modes that hold no
-// difference of two others, joined where they overlap.
-func places(differences [][]bool) (out [][]int) {
-	size := func(set []bool) (n int) {
-		for _, in := range set {
-			if in {
-				n++
-			}
-		}
-		return n
-	}
-	slices.SortStableFunc(differences, func(a, b []bool) int { return size(a) - size(b) })
-	var least, joined [][]bool
-	for _, d := range differences {
-		if !slices.ContainsFunc(least, func(o []bool) bool { return contains(d, o) }) {
-			least = append(least, d)
-		}
-	}
-	for _, d := range least {
-		place := slices.Clone(d)
-		joined = slices.DeleteFunc(joined, func(o []bool) bool {
-			for j, in := range o {
-				if in && d[j] {
-					for j, in := range o {
-						place[j] = place[j] || in
-					}
-					return true
-				}
-			}
-			return false
-		})
-		joined = append(joined, place)
-	}
-	for _, place := range joined {
-		var at []int
-		for j, in := range place {
-			if in {
-				at = append(at, j)
-			}
-		}
-		out = append(out, at)
-	}
-	return out
-}
-
-// contains reports whether a set holds all of another.
-func contains(set, other []bool) bool {
-	for j, in := range other {
-		if in && !set[j] {
-			return false
-		}
-	}
-	return true
-}
-
-// differs reports in which coordinates two modes are not the same.
-func (m *mode) differs(o *mode) []bool {
-	least, out := math.Sqrt(alike)*floats.Distance(m.u, o.u, 2), make([]bool, len(m.u))
-	for j := range out {
-		out[j] = math.Abs(m.u[j]-o.u[j]) > least
-	}
-	return out
-}
-
-// covariances returns (I + H)⁻¹ of each mode; nil where it is not found.
+// covariances returns (I + H)⁻¹ of each mode among the coordinates that demonstrations tell something of; nil where it is
+// not found.
 func (m modes) covariances() []*mat.SymDense {
 	out := make([]*mat.SymDense, len(m))
 	for i, o := range m {
-		var chol mat.Cholesky
-		chol.SetFromU(&o.upper)
 		var inverse mat.SymDense
-		if chol.InverseTo(&inverse) == nil {
-			out[i] = &inverse
+		if len(o.at) > 0 {
+			var chol mat.Cholesky
+			chol.SetFromU(&o.upper)
+			if chol.InverseTo(&inverse) != nil {
+				continue
+			}
 		}
+		out[i] = &inverse
 	}
 	return out
 }
@@ -204,8 +101,15 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 		u, covariance := make([]float64, len(at)), mat.NewSymDense(len(at), nil)
 		for k, j := range at {
 			u[k] = o.u[j]
-			for l := k; l < len(at); l++ {
-				covariance.SetSym(k, l, covariances[i].At(j, at[l]))
+			a, told := slices.BinarySearch(o.at, j)
+			if !told {
+				covariance.SetSym(k, k, 1)
+				continue
+			}
+			for l := range k + 1 {
+				if b, told := slices.BinarySearch(o.at, at[l]); told {
+					covariance.SetSym(k, l, covariances[i].At(a, b))
+				}
 			}
 		}
 		var chol mat.Cholesky
@@ -353,7 +257,7 @@ func (k *chain) jumpIn(b *block) bool {
 		from[i], to.u[j] = k.at.u[j], drawn[i]
 	}
 	to.evaluate(k.target, gradientToo)
-	k.target.spent += dense * float64(len(b.modes)*len(b.at)*len(b.at)) // of the mixture at both places
+	k.target.spent += 2 * dense * float64(len(b.modes)*len(b.at)+b.modes.size()) // of the mixture at both places
 	left, led := b.modes.logDensities(from), b.modes.logDensities(drawn)
 	gain := to.logDensity() - k.at.logDensity() + floats.LogSumExp(left) - floats.LogSumExp(led)
 	if !(math.Log(k.rng.Float64()) < gain) {

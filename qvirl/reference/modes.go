@@ -20,7 +20,7 @@ const (
 	apart     = 1 // distance of two modes, in whitened rewards,
 	distinct  = 4 // or in standard deviations of either
 	inferior  = 9 // nats below the best mode at which one is left out: see beside
-	mostModes = 64
+	mostModes = 256
 	modeSize  = 8_000_000 // most numbers in the matrices of all modes
 	little    = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
 )
@@ -33,7 +33,8 @@ const (
 // where H is the Fisher information.
 type mode struct {
 	u        []float64
-	upper    mat.TriDense // U of I + H = Uᵀ U
+	at       []int        // coordinates that the demonstrations tell something of: of all others, I + H is the identity
+	upper    mat.TriDense // U of I + H = Uᵀ U among these
 	logDet   float64      // of I + H
 	evidence float64      // up to a constant
 	told     [][]bool     // whether each demonstrated state says something of each coordinate
@@ -58,7 +59,7 @@ func (m modes) with(o *mode) modes {
 	slices.SortFunc(out, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
 	best := out[0]
 	out = slices.DeleteFunc(out, func(p *mode) bool { return !best.beside(p) })
-	for most := min(mostModes, max(2, modeSize/(len(o.u)*len(o.u)))); len(out) > most; {
+	for len(out) > mostModes || len(out) > 2 && out.size() > modeSize {
 		least := len(out) - 1
 		for i := least; i > 0; i-- {
 			if out.recombines(i) {
@@ -71,6 +72,24 @@ func (m modes) with(o *mode) modes {
 	return out
 }
 
+// crowded reports whether there is no place for another mode: none of as many as are kept combines others.
+func (m modes) crowded() bool {
+	for i := 1; i < len(m); i++ {
+		if m.recombines(i) {
+			return false
+		}
+	}
+	return len(m) == mostModes
+}
+
+// size returns how many numbers the matrices have.
+func (m modes) size() (sum int) {
+	for _, o := range m {
+		sum += len(o.at) * len(o.at)
+	}
+	return sum
+}
+
 // recombines reports whether mode i has nothing of its own: where it differs from the best one, it is the same as
 // others that differ from the best in a part of these places. Chains that jump in one place at a time come to it
 // without knowing it.
@@ -78,14 +97,8 @@ func (m modes) recombines(i int) bool {
 	differs := m[i].differs(m[0])
 	left := slices.Clone(differs)
 	for k, o := range m[1:] {
-		if k+1 == i {
-			continue
-		}
-		from, beyond := o.differs(m[0]), false
-		for j, d := range from {
-			beyond = beyond || d && !differs[j]
-		}
-		if beyond || slices.Equal(from, differs) {
+		from := o.differs(m[0])
+		if k+1 == i || !differs.holds(from) || slices.Equal(from, differs) {
 			continue
 		}
 		for j, d := range o.differs(m[i]) {
@@ -105,8 +118,23 @@ func (m *mode) beside(o *mode) bool {
 func (m *mode) squared(u []float64) float64 {
 	offset := make([]float64, len(u))
 	floats.SubTo(offset, u, m.u)
-	blas64.Trmv(blas.NoTrans, m.upper.RawTriangular(), blas64.Vector{N: len(offset), Data: offset, Inc: 1})
+	m.within(offset, func(told blas64.Vector) { blas64.Trmv(blas.NoTrans, m.upper.RawTriangular(), told) })
 	return floats.Dot(offset, offset)
+}
+
+// within lets do change what of x is at the coordinates that the demonstrations tell something of, if there are any.
+func (m *mode) within(x []float64, do func(told blas64.Vector)) {
+	if len(m.at) == 0 {
+		return
+	}
+	told := make([]float64, len(m.at))
+	for k, j := range m.at {
+		told[k] = x[j]
+	}
+	do(blas64.Vector{N: len(told), Data: told, Inc: 1})
+	for k, j := range m.at {
+		x[j] = told[k]
+	}
 }
 
 // fewSamples of an explanation do not tell what it adds to a variance.
@@ -219,11 +247,29 @@ func (t *Target) modeAt(u []float64) *mode {
 
 // newMode returns a mode with a curvature, but for its evidence; nil if that is not positive definite to rounding.
 func newMode(u []float64, curvature *mat.SymDense) *mode {
+	m := &mode{u: u}
+	for j := range u {
+		for l := range u {
+			if x := curvature.At(j, l); j == l && x != 1 || j != l && x != 0 {
+				m.at = append(m.at, j)
+				break
+			}
+		}
+	}
+	if len(m.at) == 0 {
+		return m
+	}
+	told := mat.NewSymDense(len(m.at), nil)
+	for k, j := range m.at {
+		for l := range k + 1 {
+			told.SetSym(k, l, curvature.At(j, m.at[l]))
+		}
+	}
 	var chol mat.Cholesky
-	if !chol.Factorize(curvature) {
+	if !chol.Factorize(told) {
 		return nil
 	}
-	m := &mode{u: u, logDet: chol.LogDet()}
+	m.logDet = chol.LogDet()
 	chol.UTo(&m.upper)
 	return m
 }
@@ -235,7 +281,7 @@ func (m modes) draw(rng *rand.Rand) []float64 {
 	for i := range out {
 		out[i] = rng.NormFloat64()
 	}
-	blas64.Trsv(blas.NoTrans, chosen.upper.RawTriangular(), blas64.Vector{N: len(out), Data: out, Inc: 1})
+	chosen.within(out, func(told blas64.Vector) { blas64.Trsv(blas.NoTrans, chosen.upper.RawTriangular(), told) })
 	floats.Add(out, chosen.u)
 	return out
 }

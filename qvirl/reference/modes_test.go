@@ -402,7 +402,7 @@ func TestExplanationsBehindGatesAreSampled(t *testing.T) {
 // TestRecombinationsGoFirst: where there are more modes than are kept, those that combine others go before one that has
 // something of its own, however little its evidence.
 func TestRecombinationsGoFirst(t *testing.T) {
-	const flips = 7
+	const flips = 9
 	curvature := mat.NewSymDense(flips+1, nil)
 	for j := range flips + 1 {
 		curvature.SetSym(j, j, 1)
@@ -423,7 +423,7 @@ func TestRecombinationsGoFirst(t *testing.T) {
 		all = append(all, at(-0.1*float64(bits.OnesCount(combination)), combination))
 	}
 	all = append(all, at(-5, 1<<flips)) // its own
-	for seed := range uint64(5) {
+	for seed := range uint64(2) {
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		var kept modes
 		for _, o := range all {
@@ -432,10 +432,33 @@ func TestRecombinationsGoFirst(t *testing.T) {
 		if len(kept) != mostModes {
 			t.Errorf("seed %d: %d modes are kept, want %d", seed, len(kept), mostModes)
 		}
+		if kept.crowded() {
+			t.Errorf("seed %d: said to be crowded by combinations", seed)
+		}
 		for j := range flips + 1 {
 			if alone := at(0, 1<<j); kept.same(alone) < 0 {
 				t.Errorf("seed %d: nothing is kept that differs in place %d alone", seed, j)
 			}
+		}
+	}
+}
+
+// TestMoreExplanationsThanAreKept: one of so many rooms must pay, and each is an explanation of its own.
+func TestMoreExplanationsThanAreKept(t *testing.T) {
+	for _, c := range []struct {
+		rooms   int
+		crowded bool
+	}{{80, false}, {mostModes + 20, true}} {
+		var all modes
+		for room := range c.rooms {
+			u := make([]float64, c.rooms)
+			u[room] = 5
+			o := newMode(u, priorAnd(mat.NewSymDense(c.rooms, nil), 1))
+			o.evidence = -0.001 * float64(room)
+			all = all.with(o)
+		}
+		if len(all) != min(c.rooms, mostModes) || all.crowded() != c.crowded {
+			t.Errorf("%d rooms: %d are kept, crowded: %v", c.rooms, len(all), all.crowded())
 		}
 	}
 }

@@ -56,6 +56,7 @@ type Diagnostics struct {
 	// or where they are Unsearched: the problem is too large to look for explanations far from each other
 	Unsearched bool
 	Rounding   float64 // what rounding may add to β Q in a demonstrated state
+	Crowded    bool    // there are more explanations than are kept
 	Rare       float64 // what an explanation that is of few samples, if of any, adds to a standard deviation, relative to it
 }
 
@@ -68,6 +69,10 @@ func (p *Posterior) Convergence() (ok bool, reason string) {
 	if r := p.diagnostics.Rounding; r > mostRounding {
 		return false, fmt.Sprintf("rewards and values are so large that rounding may add %.2g to β Q, above %g; "+
 			"subtract what all rewards have in common, or choose another unit", r, float64(mostRounding))
+	}
+	if ok && p.diagnostics.Crowded {
+		return false, fmt.Sprintf("there are more explanations of the demonstrations than the %d that chains jump between",
+			p.diagnostics.Modes)
 	}
 	if r := p.diagnostics.Rare; ok && r > mostRare {
 		return false, fmt.Sprintf("an explanation of the demonstrations that is too improbable for the samples adds about "+
@@ -150,7 +155,7 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 		return nil, err
 	}
 	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.modes),
-		Unsearched: !s.chains[0].target.searchable()}
+		Unsearched: !s.chains[0].target.searchable(), Crowded: s.modes.crowded()}
 	for _, k := range s.chains {
 		d.Rounding = math.Max(d.Rounding, k.target.rounding())
 	}

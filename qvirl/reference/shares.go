@@ -57,18 +57,8 @@ func (s *sampling) setJumps(ctx context.Context) error {
 	if s.chains[0].blocks == nil {
 		return nil
 	}
-	cost, err := s.costOf(ctx, (*chain).jump)
-	if err != nil {
-		return err
-	}
-	for _, k := range s.chains {
-		k.cost -= k.jumpCost
-		k.jumps = max(leastJumps, min(jumpWork*k.cost/cost, mostJumps))
-		k.jumpCost = k.jumps * cost
-		k.cost += k.jumpCost
-	}
 	counts := make([][]int, len(s.chains))
-	err = s.job.Each(len(s.chains), func(j int) error {
+	err := s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
 		counts[j] = make([]int, len(k.blocks))
 		end := k.work() + settleWork
@@ -82,6 +72,9 @@ func (s *sampling) setJumps(ctx context.Context) error {
 		}
 		return ctx.Err()
 	})
+	if err != nil {
+		return err
+	}
 	sum := make([]int, len(s.chains[0].blocks))
 	for _, c := range counts {
 		for b, n := range c {
@@ -89,7 +82,17 @@ func (s *sampling) setJumps(ctx context.Context) error {
 		}
 	}
 	share(s.chains[0].blocks, sum)
-	return err
+	cost, err := s.costOf(ctx, (*chain).jump)
+	if err != nil {
+		return err
+	}
+	for _, k := range s.chains {
+		k.cost -= k.jumpCost
+		k.jumps = max(leastJumps, min(jumpWork*k.cost/cost, mostJumps))
+		k.jumpCost = k.jumps * cost
+		k.cost += k.jumpCost
+	}
+	return nil
 }
 
 // costOf lets every chain make moves of a kind and returns what one of them costs.

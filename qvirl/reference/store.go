@@ -18,7 +18,7 @@ func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), map[string]npz.Array{
 		"shares": npz.Floats(d.Shares[:], kernels), modesFound: npz.Ints([]int{d.Modes}),
 		"unsearched": npz.Scalar(npz.Indicator(d.Unsearched)), "rounding": npz.Scalar(d.Rounding),
-		"rare": npz.Scalar(d.Rare),
+		"rare": npz.Scalar(d.Rare), "crowded": npz.Scalar(npz.Indicator(d.Crowded)),
 	})
 }
 
@@ -32,7 +32,7 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 		p.diagnostics.Rounding = r.Scalar("rounding")
 	}
 	if r.Has("rare") { // files of before lack it
-		p.diagnostics.Rare = r.Scalar("rare")
+		p.diagnostics.Rare, p.diagnostics.Crowded = r.Scalar("rare"), r.Scalar("crowded") != 0
 	}
 	return p, r.Err()
 }

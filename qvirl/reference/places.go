@@ -1,0 +1,137 @@
+package reference
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+const (
+	alike    = 1e-3   // share of the squared distance of two modes up to which a coordinate is the same in both
+	mostSets = 10_000 // that are counted, of pairs of
+	mostTold = 64     // modes, and
+	mostWays = 16     // that are kept beside the places
+)
+
+// set says of each coordinate of u whether it belongs.
+type set []bool
+
+// members returns the coordinates that belong.
+func (s set) members() (out []int) {
+	for j, in := range s {
+		if in {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// size returns how many coordinates belong.
+func (s set) size() (n int) {
+	for _, in := range s {
+		if in {
+			n++
+		}
+	}
+	return n
+}
+
+// holds reports whether all of another set belongs.
+func (s set) holds(o set) bool {
+	for j, in := range o {
+		if in && !s[j] {
+			return false
+		}
+	}
+	return true
+}
+
+// takes adds another set if they have something in common, and reports whether they have.
+func (s set) takes(o set) bool {
+	common := false
+	for j, in := range o {
+		common = common || in && s[j]
+	}
+	for j, in := range o {
+		s[j] = s[j] || common && in
+	}
+	return common
+}
+
+// key is the set as a text.
+func (s set) key() string {
+	out := make([]byte, len(s))
+	for j, in := range s {
+		if in {
+			out[j] = 1
+		}
+	}
+	return string(out)
+}
+
+// differs reports in which coordinates two modes are not the same.
+func (m *mode) differs(o *mode) set {
+	least, out := math.Sqrt(alike)*floats.Distance(m.u, o.u, 2), make(set, len(m.u))
+	for j := range out {
+		out[j] = math.Abs(m.u[j]-o.u[j]) > least
+	}
+	return out
+}
+
+// differences returns the places in which there are several explanations (see places), and then the sets of
+// coordinates in which a pair of modes differs and that one demonstrated state tells something of, the most frequent
+// first.
+func (m modes) differences() (out [][]int) {
+	var pairs, ways []set
+	times := map[string]int{}
+	for i, a := range m {
+		for _, b := range m[:i] {
+			differs := a.differs(b)
+			pairs = append(pairs, differs)
+			for d := range a.told {
+				if i >= mostTold {
+					break
+				}
+				way := slices.Clone(differs)
+				for j, in := range differs {
+					way[j] = in && (a.told[d][j] || b.told[d][j])
+				}
+				key := way.key()
+				if times[key] == 0 && len(ways) < mostSets {
+					ways = append(ways, way)
+				}
+				times[key]++
+			}
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b set) int { return times[b.key()] - times[a.key()] })
+	for _, place := range places(pairs) {
+		out = append(out, place.members())
+	}
+	most := len(out) + mostWays
+	for _, way := range ways {
+		at := way.members()
+		known := slices.ContainsFunc(out, func(o []int) bool { return slices.Equal(o, at) })
+		if len(at) > 0 && !known && len(out) < most {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// places returns the coordinates of each place that has several explanations: differences of two modes that hold no
+// difference of two others, joined where they have something in common.
+func places(differences []set) (out []set) {
+	slices.SortStableFunc(differences, func(a, b set) int { return a.size() - b.size() })
+	var least []set
+	for _, d := range differences {
+		if slices.ContainsFunc(out, func(o set) bool { return o.holds(d) }) || slices.ContainsFunc(least, d.holds) {
+			continue
+		}
+		least = append(least, d)
+		place := slices.Clone(d)
+		out = append(slices.DeleteFunc(out, place.takes), place)
+	}
+	return out
+}

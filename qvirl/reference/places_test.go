@@ -1,0 +1,186 @@
+package reference
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// TestPlaces: of explanations in three places, of which one has three, the places are found, and not what two of them
+// have together.
+func TestPlaces(t *testing.T) {
+	of := func(at ...int) set {
+		out := make(set, 8)
+		for _, j := range at {
+			out[j] = true
+		}
+		return out
+	}
+	got := places([]set{of(0, 1, 4), of(0, 1), of(4, 5), of(2, 4), of(2, 4, 5), of(2, 5), of(7), of(0, 1, 7)})
+	var members [][]int
+	for _, place := range got {
+		members = append(members, place.members())
+	}
+	slices.SortFunc(members, slices.Compare)
+	if want := [][]int{{0, 1}, {2, 4, 5}, {7}}; !slices.EqualFunc(members, want, slices.Equal) {
+		t.Errorf("places %v, want %v", members, want)
+	}
+}
+
+// sideBySide returns a problem of independent copies of one whose rewards are independent a priori.
+func sideBySide(t *testing.T, p *irl.Problem, copies int) *irl.Problem {
+	t.Helper()
+	states, actions := p.MDP.States(), p.MDP.Actions()
+	var rows [][]mdp.Transition
+	var mean, std []float64
+	out := &irl.Problem{Discount: p.Discount, Beta: p.Beta}
+	for c := range copies {
+		for i := range states * actions {
+			var row []mdp.Transition
+			next, prob := p.MDP.Row(i/actions, i%actions)
+			for k, s := range next {
+				row = append(row, mdp.Transition{Next: c*states + int(s), Prob: prob[k]})
+			}
+			rows = append(rows, row)
+		}
+		mean = append(mean, p.Prior.Mean...)
+		for _, v := range p.Prior.Variances() {
+			std = append(std, math.Sqrt(v))
+		}
+		for _, d := range p.Demos {
+			out.Demos = append(out.Demos, mdp.Step{State: c*states + d.State, Action: d.Action})
+		}
+	}
+	out.Prior = irl.DiagonalPrior(mean, std)
+	var err error
+	if out.MDP, err = mdp.New(copies*states, actions, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestChainsJumpInWholePlaces: where eight places have two explanations each, which differ in two rewards that only pay
+// together, chains must change both at once, and in one place at a time.
+func TestChainsJumpInWholePlaces(t *testing.T) {
+	const places, rooms, threshold, demos = 8, 2, 3.5, 20
+	c := Default()
+	c.MaxIterations = 50_000 // with jumps in all places, or in one reward, at a time, 200,000 did not suffice
+	p := sideBySide(t, needle(t, rooms, threshold, demos), places)
+	post := fit(t, c, p)[0].(*Posterior)
+	if ok, reason := post.Convergence(); !ok {
+		t.Errorf("not converged: %s", reason)
+	}
+	mean, std := needleMarginal(rooms, threshold, demos)
+	if mean < 0.2*threshold || mean > 0.8*threshold {
+		t.Errorf("mean %g: the fixture has one explanation only", mean)
+	}
+	for place := range places {
+		for i := range rooms {
+			// 1,000 effective draws: a standard error of 0.03 std of the mean, and at most that of the deviation
+			r := post.Reward(place*(5+2*rooms) + 5 + i)
+			if math.Abs(r.Mean()-mean) > 0.12*std || math.Abs(r.StdDev()/std-1) > 0.12 {
+				t.Errorf("place %d, room %d: %g ± %g, want %g ± %g", place, i, r.Mean(), r.StdDev(), mean, std)
+			}
+		}
+	}
+}
+
+// TestModesThatAreClose: three rewards x, y, z ~ N(0, 1) are as good as each other to within 0.002, and |x| is as good
+// as 1/4. By symmetry, all three are 1/4 or −1/4 with the probability ½, at a distance of less than one standard
+// deviation of the prior.
+func TestModesThatAreClose(t *testing.T) {
+	const (
+		x, y, z, zero, known = 0, 1, 2, 3, 4
+		toX, better          = 5, 6 // x, and the better of x and zero
+		modulus, same, tied  = 7, 8, 9
+		demos, distance      = 100, 0.25
+		discount             = 0.95
+	)
+	rows := make([][]mdp.Transition, 2*(tied+1))
+	sure := func(s, first, second int) {
+		rows[2*s], rows[2*s+1] = []mdp.Transition{{Next: first, Prob: 1}}, []mdp.Transition{{Next: second, Prob: 1}}
+	}
+	sure(toX, x, x)
+	sure(better, x, zero)
+	// γ/4 (2 γ max(x, 0) − γ x − known)
+	rows[2*modulus] = []mdp.Transition{{Next: better, Prob: 0.5}, {Next: zero, Prob: 0.5}}
+	rows[2*modulus+1] = []mdp.Transition{{Next: toX, Prob: 0.25}, {Next: known, Prob: 0.25}, {Next: zero, Prob: 0.5}}
+	sure(same, x, y)
+	sure(tied, y, z)
+	means, std := make([]float64, tied+1), make([]float64, tied+1)
+	means[known] = discount * distance
+	std[x], std[y], std[z] = 1, 1, 1
+	p := &irl.Problem{Discount: discount, Beta: 400, Prior: irl.DiagonalPrior(means, std)}
+	for range demos {
+		for _, s := range []int{modulus, same, tied} {
+			p.Demos = append(p.Demos, mdp.Step{State: s}, mdp.Step{State: s, Action: 1})
+		}
+	}
+	var err error
+	if p.MDP, err = mdp.New(tied+1, 2, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	post := fit(t, Default(), p)[0].(*Posterior)
+	if ok, reason := post.Convergence(); !ok {
+		t.Errorf("not converged: %s", reason)
+	}
+	for s := x; s <= z; s++ {
+		// 1,000 effective draws: a standard error of 0.03 std of the mean
+		if r := post.Reward(s); math.Abs(r.Mean()) > 0.12*distance || math.Abs(r.StdDev()/distance-1) > 0.03 {
+			t.Errorf("reward %d: %g ± %g, want 0 ± %g", s, r.Mean(), r.StdDev(), distance)
+		}
+	}
+}
+
+// TestRareExplanationsAreSaid: an explanation that is of no sample adds share · distance² to a variance.
+func TestRareExplanationsAreSaid(t *testing.T) {
+	p := needle(t, 1, 3, 1)
+	target, err := NewTarget(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const deviation, far, share, room = 0.01, 5., 3e-5, 5
+	samples := mcmc.NewPosterior(p, 1, 2)
+	for i, x := range []float64{-deviation, deviation} { // of the sample variance 2 deviation²
+		reward := slices.Clone(p.Prior.Mean)
+		reward[room] = x
+		samples.Set(i, reward, make([]float64, p.MDP.States()))
+	}
+	at := func(reward, evidence float64) *mode {
+		o := newMode([]float64{reward}, mat.NewSymDense(1, []float64{1}))
+		o.evidence = evidence
+		return o
+	}
+	got := target.rare(modes{at(0, 0), at(far, math.Log(share/(1-share)))}, samples)
+	if want := math.Sqrt(1+share*far*far/(2*deviation*deviation)) - 1; math.Abs(got-want) > 1e-6 {
+		t.Errorf("a rare explanation adds %g to a deviation, want %g", got, want)
+	}
+	if got := target.rare(modes{at(0, 0)}, samples); got != 0 {
+		t.Errorf("one explanation adds %g", got)
+	}
+	post := &Posterior{Posterior: samples}
+	post.diagnostics.Rare = got
+	post.diagnostics.MinESS, post.diagnostics.MaxRHat = 1, 2
+	if ok, reason := post.Convergence(); ok {
+		t.Errorf("converged: %s", reason)
+	}
+}
+
+// TestClimbsComeToRest: what demonstrations say nothing of is where the prior has it, and what explains them together
+// stays.
+func TestClimbsComeToRest(t *testing.T) {
+	target, err := NewTarget(sideBySide(t, needle(t, 2, 3, 20), 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := []float64{0.7, -0.4, 4, 4}
+	if got, want := target.rest(u), []float64{0, 0, 4, 4}; !slices.Equal(got, want) {
+		t.Errorf("at rest %.2f, want %.2f", got, want)
+	}
+}
