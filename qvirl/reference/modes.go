@@ -23,6 +23,7 @@ const (
 	mostModes = 256
 	modeSize  = 8_000_000 // most numbers in the matrices of all modes
 	little    = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
+	few       = 25        // samples of a mode, which do not tell what it adds to a variance
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -137,24 +138,21 @@ func (m *mode) within(x []float64, do func(told blas64.Vector)) {
 	}
 }
 
-// fewSamples of an explanation do not tell what it adds to a variance.
-const fewSamples = 25
-
 // rare returns the most that a mode adds to the standard deviation of a reward, relative to that of the samples, of
 // those that few of them are of by their shares in the evidence.
 func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
 	var shares []float64
 	var rewards [][]float64
 	for i, share := range m.shares() {
-		if share*float64(samples.Len()) < fewSamples {
+		if share*float64(samples.Len()) < few {
 			t.rewardAt(m[i].u)
 			shares, rewards = append(shares, share), append(rewards, slices.Clone(t.reward))
 		}
 	}
+	if len(shares) == 0 {
+		return 0
+	}
 	for j := range t.reward {
-		if shares == nil {
-			break
-		}
 		mean, variance := stat.MeanVariance(mat.Col(nil, j, samples.Rewards()), nil)
 		for i, share := range shares {
 			if off := rewards[i][j] - mean; variance > 0 {
