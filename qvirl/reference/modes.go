@@ -18,7 +18,7 @@ import (
 
 const (
 	apart     = 1 // distance of two modes, in whitened rewards,
-	distinct  = 4 // or in standard deviations of either
+	distinct  = 4 // or in standard deviations of the narrower
 	inferior  = 9 // nats below the best mode at which one is left out: see beside
 	mostModes = 256
 	modeSize  = 8_000_000 // most numbers in the matrices of all modes
@@ -166,7 +166,7 @@ func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
 // same returns the index of the mode that is the same as o but for what climbs leave, or -1.
 func (m modes) same(o *mode) int {
 	return slices.IndexFunc(m, func(p *mode) bool {
-		return floats.Distance(p.u, o.u, 2) < apart && math.Min(p.squared(o.u), o.squared(p.u)) < distinct*distinct
+		return floats.Distance(p.u, o.u, 2) < apart && math.Max(p.squared(o.u), o.squared(p.u)) < distinct*distinct
 	})
 }
 

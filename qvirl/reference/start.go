@@ -34,7 +34,8 @@ type try struct {
 //	log w = log p(D | u) + m log c − ½ Σ_j (1 − 1/c²) u_j².
 //
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
-// posterior is. The modes that the tries lead to are returned, too; if there are several, positions are on them.
+// posterior is. The modes that the tries lead to are returned, too; if there are several, positions are on them, and if
+// there is one, the first is.
 func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]float64, modes) {
 	dim, informed, end := t.Dim(), t.informed, t.work()+farWork
 	var tries []try
@@ -80,7 +81,7 @@ func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]
 	}
 	found := t.explore(ctx, rng, tries)
 	for i := range starts {
-		if len(found) > 1 {
+		if len(found) > 1 || i < len(found) {
 			starts[i] = found[i%len(found)].u
 		}
 	}
