@@ -141,6 +141,9 @@ func (m *mode) within(x []float64, do func(told blas64.Vector)) {
 // rare returns the most that a mode adds to the standard deviation of a reward, relative to that of the samples, of
 // those that few of them are of by their shares in the evidence.
 func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
+	if len(m) < 2 {
+		return 0
+	}
 	var shares []float64
 	var rewards [][]float64
 	for i, share := range m.shares() {
@@ -148,9 +151,6 @@ func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
 			t.rewardAt(m[i].u)
 			shares, rewards = append(shares, share), append(rewards, slices.Clone(t.reward))
 		}
-	}
-	if len(shares) == 0 {
-		return 0
 	}
 	for j := range t.reward {
 		mean, variance := stat.MeanVariance(mat.Col(nil, j, samples.Rewards()), nil)

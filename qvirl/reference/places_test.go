@@ -161,8 +161,10 @@ func TestRareExplanationsAreSaid(t *testing.T) {
 	if want := math.Sqrt(1+share*far*far/(2*deviation*deviation)) - 1; math.Abs(got-want) > 1e-6 {
 		t.Errorf("a rare explanation adds %g to a deviation, want %g", got, want)
 	}
-	if got := target.rare(modes{at(0, 0)}, samples); got != 0 {
-		t.Errorf("one explanation adds %g", got)
+	for _, m := range []modes{nil, {at(0, 0)}} {
+		if got := target.rare(m, samples); got != 0 {
+			t.Errorf("%d explanations add %g", len(m), got)
+		}
 	}
 	post := &Posterior{Posterior: samples}
 	post.diagnostics.Rare = got
