@@ -73,8 +73,8 @@ func share(blocks []block, counts []int) {
 	}
 }
 
-// covariances returns (I + H)⁻¹ of each mode among the coordinates that demonstrations tell something of; nil where it is
-// not found.
+// covariances returns (I + H)⁻¹ of each mode among the coordinates that demonstrations tell something of; nil where it
+// is not found.
 func (m modes) covariances() []*mat.SymDense {
 	out := make([]*mat.SymDense, len(m))
 	for i, o := range m {

@@ -57,7 +57,7 @@ type Diagnostics struct {
 	Unsearched bool
 	Rounding   float64 // what rounding may add to β Q in a demonstrated state
 	Crowded    bool    // there are more explanations than are kept
-	Rare       float64 // what an explanation that is of few samples, if of any, adds to a standard deviation, relative to it
+	Rare       float64 // what an explanation that is of few samples, if of any, adds to a standard deviation, of that
 }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.
@@ -71,12 +71,12 @@ func (p *Posterior) Convergence() (ok bool, reason string) {
 			"subtract what all rewards have in common, or choose another unit", r, float64(mostRounding))
 	}
 	if ok && p.diagnostics.Crowded {
-		return false, fmt.Sprintf("there are more explanations of the demonstrations than the %d that chains jump between",
-			p.diagnostics.Modes)
+		return false, fmt.Sprintf("there are more explanations of the demonstrations than the %d that chains jump "+
+			"between", p.diagnostics.Modes)
 	}
 	if r := p.diagnostics.Rare; ok && r > mostRare {
-		return false, fmt.Sprintf("an explanation of the demonstrations that is too improbable for the samples adds about "+
-			"%.0f %% to a standard deviation", 100*r)
+		return false, fmt.Sprintf("an explanation of the demonstrations that is too improbable for the samples adds "+
+			"about %.0f %% to a standard deviation", 100*r)
 	}
 	switch modes := p.diagnostics.Modes; {
 	case !ok || len(p.Problem().Demos) == 0:
