@@ -24,6 +24,7 @@ const (
 	modeSize  = 8_000_000 // most numbers in the matrices of all modes
 	little    = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
 	few       = 25        // samples of a mode, which do not tell what it adds to a variance
+	fair      = 0.25      // share of a mode, in that of each if all had the same, that others like it may have, too
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -73,14 +74,18 @@ func (m modes) with(o *mode) modes {
 	return out
 }
 
-// crowded reports whether there is no place for another mode: none of as many as are kept combines others.
+// crowded reports whether there is no place for another mode that may count as much as these do: there are as many as
+// are kept, the least of them has a fair share of the evidence, and none combines others.
 func (m modes) crowded() bool {
-	for i := 1; i < len(m); i++ {
-		if m.recombines(i) {
+	if len(m) < mostModes || floats.Min(m.shares())*mostModes < fair {
+		return false
+	}
+	for i := range m[1:] {
+		if m.recombines(i + 1) {
 			return false
 		}
 	}
-	return len(m) == mostModes
+	return true
 }
 
 // size returns how many numbers the matrices have.
