@@ -18,9 +18,9 @@ func newCollectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "collect ENVIRONMENT --out FILE.npz [OPTION...]",
 		Short: "Collect demonstrations in a Gymnasium environment by a random policy",
-		Long: `Install Python and the Gymnasium environments if they are missing, then run the command envs/cmd/demos with the same
-arguments: it lets a random policy act in the environment, stores the episodes, and reads them back. The options are
-that command's; "collect --help" lists them.`,
+		Long: `Install Python and the Gymnasium environments if they are missing, then run the command envs/cmd/demos
+with the same arguments: it lets a random policy act in the environment, stores the episodes, and reads
+them back. The options are that command's; "collect --help" lists them.`,
 		Example: `  go run ./kernel-setup collect CartPole-v1 --episodes 20 --out cartpole.npz`,
 		// The options are the command's own.
 		DisableFlagParsing: true,

@@ -41,9 +41,9 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is installed, whether it works, and how to fix what does not",
-		Long: `Say what is installed, in which version and where, and compute one line on each backend in a process of its own. For
-anything missing or broken, show the command that fixes it. Nothing is changed. The exit status is 0 if the notebooks
-can run.`,
+		Long: `Say what is installed, in which version and where, and compute one line on each backend in a process of
+its own. For anything missing or broken, show the command that fixes it. Nothing is changed. The exit
+status is 0 if the notebooks can run.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := currentLayout()

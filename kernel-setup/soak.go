@@ -13,11 +13,11 @@ func newSoakCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "soak [OPTION...]",
 		Short: "Fit, predict and step for a long time, and look for leaks",
-		Long: `Install what is missing, then run the program kernel-setup/soak with the same options: it fits and predicts in one
-process, steps environments whose worker processes it kills at random, and fails if memory grew, or if file handles or
-processes are left. "soak --help" shows the options. The program runs with MALLOC_ARENA_MAX=1: without it the C library
-keeps, for each thread, what XLA has freed after compiling, which looks like a leak. The setting suits any process that
-runs for days.`,
+		Long: `Install what is missing, then run the program kernel-setup/soak with the same options: it fits and
+predicts in one process, steps environments whose worker processes it kills at random, and fails if
+memory grew, or if file handles or processes are left. "soak --help" shows the options. The program runs
+with MALLOC_ARENA_MAX=1: without it the C library keeps, for each thread, what XLA has freed after
+compiling, which looks like a leak. The setting suits any process that runs for days.`,
 		Example: `  go run ./kernel-setup soak          # some minutes
   go run ./kernel-setup soak --full   # hours`,
 		// The options are the program's own.

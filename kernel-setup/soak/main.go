@@ -39,10 +39,11 @@ func newRoot() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "soak",
 		Short: "Fit, predict and step for a long time, and find out whether anything is left behind",
-		Long: `soak fits posteriors and computes predictions in one process, then steps environments of CartPole whose worker
-processes it kills at random. After each part it prints a verdict: whether the process's memory grew from the first
-quarter on, whether file handles, goroutines or child processes are left, and whether each killed worker was reported.
-It ends with status 1 if one of the verdicts is bad. The defaults take some minutes; --full, hours. Linux only.`,
+		Long: `soak fits posteriors and computes predictions in one process, then steps environments of CartPole whose
+worker processes it kills at random. After each part it prints a verdict: whether the process's memory
+grew from the first quarter on, whether file handles, goroutines or child processes are left, and whether
+each killed worker was reported. It ends with status 1 if one of the verdicts is bad. The defaults take
+some minutes; --full, hours. Linux only.`,
 		Example: `  go run ./kernel-setup soak
   go run ./kernel-setup soak --full
   go run ./kernel-setup soak --fits 0 --predictions 0 --steps 1000000`,

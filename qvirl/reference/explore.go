@@ -100,16 +100,11 @@ func (e *explorer) climbAll(tries []try) {
 // single reward that is far out is where the prior has it, so that a climb gives up what pays only with it.
 func (e *explorer) beside(before []*mode) (tries []try) {
 	best, end := e.found[0], e.work()+climbWork
-	add := func(u []float64) {
-		if d := e.logDensity(u); !math.IsNaN(d) {
-			tries = append(tries, try{u: u, merit: d, steepest: len(tries)})
-		}
-	}
 	for j, x := range best.u {
 		if math.Abs(x) > apart {
 			u := slices.Clone(best.u)
 			u[j] = 0
-			add(u)
+			tries = e.append(tries, u)
 		}
 	}
 	for k, base := range before {
@@ -127,10 +122,19 @@ func (e *explorer) beside(before []*mode) (tries []try) {
 					u[j] = from.u[j]
 				}
 			}
-			add(u)
+			tries = e.append(tries, u)
 		}
 	}
 	return tries
+}
+
+// append adds the try of a position with its density, which has a turn of its own, unless it has none.
+func (e *explorer) append(tries []try, u []float64) []try {
+	d := e.logDensity(u)
+	if math.IsNaN(d) {
+		return tries
+	}
+	return append(tries, try{u: u, merit: d, steepest: len(tries)})
 }
 
 // farther returns tries far out from a mode that explain the demonstrations better. What no reward near the prior

@@ -50,12 +50,11 @@ func (m modes) blocks() []block {
 			blocks = append(blocks, block{at: at, modes: marginals})
 		}
 	}
-	share(blocks, nil)
 	return blocks
 }
 
 // share gives half of the jumps to all coordinates, and the others equal shares; a block in which no jump led from one
-// mode to another gets a tenth of that. These are counted, unless that is nil.
+// mode to another, by their counts, gets a tenth of that.
 func share(blocks []block, counts []int) {
 	sum := 0.0
 	for i := range blocks {
@@ -63,7 +62,7 @@ func share(blocks []block, counts []int) {
 		if i == 0 {
 			blocks[i].share = math.Max(1, float64(len(blocks)-1))
 		}
-		if counts != nil && counts[i] == 0 {
+		if counts[i] == 0 {
 			blocks[i].share *= idleShare
 		}
 		sum += blocks[i].share

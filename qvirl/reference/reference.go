@@ -57,7 +57,7 @@ type Diagnostics struct {
 	Unsearched bool
 	Rounding   float64 // what rounding may add to β Q in a demonstrated state
 	Crowded    bool    // there are more explanations than are kept
-	Rare       float64 // what an explanation that is of few samples, if of any, adds to a standard deviation, of that
+	Rare       float64 // share of a standard deviation that an explanation of hardly any sample adds to it
 }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.

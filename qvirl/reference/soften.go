@@ -47,9 +47,7 @@ func (e *explorer) soften(from *mode) (tries []try) {
 		e.temperature = t
 		at = e.climb(at)
 		e.temperature = 0
-		if d := e.logDensity(at); !math.IsNaN(d) {
-			tries = append(tries, try{u: at, merit: d, steepest: len(tries)})
-		}
+		tries = e.append(tries, at)
 	}
 	return tries
 }

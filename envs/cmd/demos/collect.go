@@ -34,10 +34,11 @@ func newCollect() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "collect ENVIRONMENT --out FILE.npz",
 		Short: "Collect episodes by a random policy, store them, and read them back",
-		Long: `collect makes an environment by its Gymnasium id, lets a policy that chooses actions uniformly at random act in it,
-stores the episodes in FILE.npz with a description in FILE.json, and reads the file back. Episode k is reset with the
-seed --seed + k. After an interruption or a fault, what was collected until then is stored all the same; where it
-would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.
+		Long: `collect makes an environment by its Gymnasium id, lets a policy that chooses actions uniformly at random
+act in it, stores the episodes in FILE.npz with a description in FILE.json, and reads the file back.
+Episode k is reset with the seed --seed + k. After an interruption or a fault, what was collected until
+then is stored all the same; where it would replace a file, in FILE.partial.npz, or FILE.partial-2.npz
+and so on.
 
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for
 environments in which an episode follows from its seed and actions.`,

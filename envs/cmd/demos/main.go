@@ -13,8 +13,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "demos",
 		Short: "Collect, show and convert demonstrations",
-		Long: `demos collects demonstrations in any Gymnasium environment with a Box observation and a Discrete action space, shows
-what a file of demonstrations holds, and converts files that others have made.`,
+		Long: `demos collects demonstrations in any Gymnasium environment with a Box observation and a Discrete action
+space, shows what a file of demonstrations holds, and converts files that others have made.`,
 		Example: `  demos collect CartPole-v1 --episodes 20 --out cartpole.npz
   demos show cartpole.npz
   demos convert recorded.csv --env Moonbase-v0 --out moonbase.npz`,

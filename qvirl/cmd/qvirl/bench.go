@@ -49,13 +49,13 @@ func newBench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what methods cost: time, processor time, memory, evaluations",
-		Long: `bench fits random gridworlds of the paper's kind (5 actions, 25 demonstrations, γ 0.9, β 2) of several sizes by
-several methods, one problem each, in a process of its own, so that times include start-up and compilation. A size is
-a number of states, which must be a square. Methods are those of fit, "fit" for the recommended method with its
-verdict, as the command fit runs it, and the peers numpyro and blackjax: No-U-Turn samplers of the same exact
-posterior, in the Python that --python names. A method that takes longer than --limit is stopped, and not tried on the
-sizes after. Compare methods by processor time on a machine that does other things too; wall-clock time needs an idle
-one.
+		Long: `bench fits random gridworlds of the paper's kind (5 actions, 25 demonstrations, γ 0.9, β 2) of several
+sizes by several methods, one problem each, in a process of its own, so that times include start-up and
+compilation. A size is a number of states, which must be a square. Methods are those of fit, "fit" for
+the recommended method with its verdict, as the command fit runs it, and the peers numpyro and blackjax:
+No-U-Turn samplers of the same exact posterior, in the Python that --python names. A method that takes
+longer than --limit is stopped, and not tried on the sizes after. Compare methods by processor time on a
+machine that does other things too; wall-clock time needs an idle one.
 
 "qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
 

@@ -29,9 +29,10 @@ func newExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export --model DIR --demos FILE --out FILE.nc",
 		Short: "What a model of QVIRL believes along a trajectory, for ArviZ",
-		Long: `export draws rewards and values along one trajectory from the posterior of a model that "qvirl train --method qvirl"
-made, and stores them in a netCDF file that arviz.from_netcdf opens: the groups posterior, prior, log_likelihood,
-observed_data and constant_data, with a step for each transition. Models of pictures have none.
+		Long: `export draws rewards and values along one trajectory from the posterior of a model that "qvirl train
+--method qvirl" made, and stores them in a netCDF file that arviz.from_netcdf opens: the groups
+posterior, prior, log_likelihood, observed_data and constant_data, with a step for each transition.
+Models of pictures have none.
 
 Means and standard deviations are outputs of the network. Far from all demonstrations it extrapolates both: a small
 standard deviation says nothing there, and means may lie many prior standard deviations below the prior's mean.`,

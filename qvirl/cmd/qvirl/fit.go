@@ -50,7 +50,8 @@ func newFit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fit --problem FILE.npz --out FILE.npz",
 		Short: "Infer the reward of a Markov decision process from demonstrations",
-		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its reward to another.
+		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its reward
+to another.
 
 The problem holds the arrays
   transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends; or without the zeros

@@ -15,8 +15,9 @@ func newMethods() *cobra.Command {
 	return &cobra.Command{
 		Use:   "methods [NAME]",
 		Short: "List the methods that fit problems, or show the default config of one",
-		Long: `methods lists the methods that fit rewards to problems on finite MDPs, the recommended one first. With a NAME it
-prints the default config of that method as JSON: a file for fit --config holds only the fields to change.`,
+		Long: `methods lists the methods that fit rewards to problems on finite MDPs, the recommended one first. With a
+NAME it prints the default config of that method as JSON: a file for fit --config holds only the fields
+to change.`,
 		Example: `  qvirl methods
   qvirl methods qvirl-matched`,
 		Args: cobra.MaximumNArgs(1),

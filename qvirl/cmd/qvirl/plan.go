@@ -58,11 +58,11 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan --model DIR --demos FILE --env ID --out DIR",
 		Short: "Plan an apprentice in its environment on a model's posterior over rewards",
-		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model of QVIRL
-believes of the rewards: the mean, less --risk standard deviations, of a Gaussian process. The process is conditioned
-on the model's posterior means at the demonstrated transitions and at rollouts of the model's apprentice, with the
-posterior variances as noise. Of an ensemble (--method qvirl-ensemble in training) these are the moments of the
-members' mixture. The environment's own rewards play no part.
+		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model
+of QVIRL believes of the rewards: the mean, less --risk standard deviations, of a Gaussian process. The
+process is conditioned on the model's posterior means at the demonstrated transitions and at rollouts of
+the model's apprentice, with the posterior variances as noise. Of an ensemble (--method qvirl-ensemble in
+training) these are the moments of the members' mixture. The environment's own rewards play no part.
 
 The model has to put the rewards of the demonstrations above its prior's mean: one trained with auxiliary transitions
 ("qvirl train --env ID") mostly does, one trained on demonstrations alone mostly does not. --demos is the file that it

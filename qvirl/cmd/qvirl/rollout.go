@@ -71,9 +71,9 @@ func newRollout() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollout --model DIR --env ID --episodes N",
 		Short: "Let an apprentice act in its environment, and report its returns",
-		Long: `rollout lets the apprentice of a model that "qvirl train" made act in a Gymnasium environment: it takes the action of
-the greatest value, or with --sample draws from the predicted action probabilities of the expert. Episode i is reset
-with the seed --seed + i, so that all models meet the same episodes.
+		Long: `rollout lets the apprentice of a model that "qvirl train" made act in a Gymnasium environment: it takes
+the action of the greatest value, or with --sample draws from the predicted action probabilities of the
+expert. Episode i is reset with the seed --seed + i, so that all models meet the same episodes.
 
 Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a
 fault that restarts do not fix, and after an interruption, the episodes that have ended are still reported and

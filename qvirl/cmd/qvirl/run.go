@@ -45,10 +45,10 @@ func newRun(definitions []experiment.Definition) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
 		Short: "Run an experiment, or a shard of it, and keep its rows",
-		Long: `run computes the units of an experiment that OUT lacks, and keeps each as it ends, in OUT/units. A unit is a method,
-or a variant of one, on a chunk of problems. At the end it writes OUT/rows.csv, the rows of the experiment's units,
-and OUT/run.json, the record of the run. After Ctrl-C, the finished units are still there, and the same command goes
-on from them.
+		Long: `run computes the units of an experiment that OUT lacks, and keeps each as it ends, in OUT/units. A unit
+is a method, or a variant of one, on a chunk of problems. At the end it writes OUT/rows.csv, the rows of
+the experiment's units, and OUT/run.json, the record of the run. After Ctrl-C, the finished units are
+still there, and the same command goes on from them.
 
 Each unit is kept under a digest of what its rows depend on: its method's settings, the problems, the data. Where one of
 these has changed, run says so and computes these units anew, and no others; more methods or problems are more units.
@@ -191,9 +191,9 @@ func newMerge() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge [DIR...] --out DIR",
 		Short: "Join the results of shards that wrote to different folders",
-		Long: `merge copies the finished units of all folders to one, and writes its rows.csv and run.json. The folders must be of
-the same experiment and config; without any, OUT's own units are joined. Some units may still be missing; a later
-merge to the same folder adds them.`,
+		Long: `merge copies the finished units of all folders to one, and writes its rows.csv and run.json. The folders
+must be of the same experiment and config; without any, OUT's own units are joined. Some units may still
+be missing; a later merge to the same folder adds them.`,
 		Example: `  qvirl merge shard-1 shard-2 shard-3 --out results/posterior-quality`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

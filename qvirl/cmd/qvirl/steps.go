@@ -52,10 +52,11 @@ func newBenchSteps() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "steps",
 		Short: "Measure what a training step and a prediction of networks cost, beside PyTorch and JAX",
-		Long: `steps measures networks of the paper's size (8 features, 4 actions, two layers of 128 units): a training step of
-QVIRL, of 64 demonstrated and 64 auxiliary transitions, for one run and for ten in one program; a prediction for one
-observation, and for ten thousand, beside a product of matrices of the same shape as the network's widest layer. All
-take turns, so that what else the machine does slows all alike, and medians are shown.
+		Long: `steps measures networks of the paper's size (8 features, 4 actions, two layers of 128 units): a training
+step of QVIRL, of 64 demonstrated and 64 auxiliary transitions, for one run and for ten in one program; a
+prediction for one observation, and for ten thousand, beside a product of matrices of the same shape as
+the network's widest layer. All take turns, so that what else the machine does slows all alike, and
+medians are shown.
 
 --python names a Python with torch and jax: the same step there, in eager PyTorch and in jitted JAX, takes turns too,
 on as many threads.

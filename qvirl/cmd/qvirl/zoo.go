@@ -15,9 +15,9 @@ func newZoo() *cobra.Command {
 	answers := &cobra.Command{
 		Use:   "answers",
 		Short: "Make the problems of the zoo and compute the exact answers that are missing",
-		Long: `answers makes the problems of the zoo from their seeds and computes their exact answers. What the folder holds
-already is kept; remove an answer's entry from zoo.json, or the folder, to compute it anew. It takes up to an hour of
-processor time and can be stopped.`,
+		Long: `answers makes the problems of the zoo from their seeds and computes their exact answers. What the folder
+holds already is kept; remove an answer's entry from zoo.json, or the folder, to compute it anew. It
+takes up to an hour of processor time and can be stopped.`,
 		Example: `  qvirl zoo answers --dir qvirl/zoo/data`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

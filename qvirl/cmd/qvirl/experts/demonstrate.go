@@ -22,10 +22,10 @@ func newDemonstrate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demonstrate FILE.npz --out DEMOS.npz",
 		Short: "Collect demonstrations of an expert's Boltzmann policy",
-		Long: `demonstrate lets an expert play by the Boltzmann policy on its values, and stores the episodes in DEMOS.npz with a
-description in JSON beside it: the distribution of returns, the policy's action entropy, and the log-likelihood of its
-own actions. After an interruption, the episodes that had ended are stored all the same; where they would replace a
-file, in DEMOS.partial.npz, or DEMOS.partial-2.npz and so on.
+		Long: `demonstrate lets an expert play by the Boltzmann policy on its values, and stores the episodes in
+DEMOS.npz with a description in JSON beside it: the distribution of returns, the policy's action entropy,
+and the log-likelihood of its own actions. After an interruption, the episodes that had ended are stored
+all the same; where they would replace a file, in DEMOS.partial.npz, or DEMOS.partial-2.npz and so on.
 
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256: in an
 environment where an episode follows from them, "demos show" and all that reads demonstrations play it again. Of an

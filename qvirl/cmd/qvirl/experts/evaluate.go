@@ -16,8 +16,8 @@ func newEvaluate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "evaluate FILE.npz",
 		Short: "Evaluate an expert beside other policies",
-		Long: `evaluate lets an expert play greedily and by its Boltzmann policy, and beside it a uniformly random policy and, for
-each action, one that always takes it. All play the same episodes.`,
+		Long: `evaluate lets an expert play greedily and by its Boltzmann policy, and beside it a uniformly random
+policy and, for each action, one that always takes it. All play the same episodes.`,
 		Example: "  qvirl expert evaluate results/expert-lunarlander/expert.npz --beta 3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -20,8 +20,8 @@ func New() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "expert",
 		Short: "Train experts, evaluate them, and let them demonstrate",
-		Long: `expert trains experts by QR-DQN in any Gymnasium environment with a Box observation and a Discrete action space,
-evaluates them beside other policies, and collects demonstrations of their Boltzmann policies.`,
+		Long: `expert trains experts by QR-DQN in any Gymnasium environment with a Box observation and a Discrete action
+space, evaluates them beside other policies, and collects demonstrations of their Boltzmann policies.`,
 		Example: `  qvirl expert train lunarlander --out expert.npz
   qvirl expert evaluate expert.npz
   qvirl expert demonstrate expert.npz --out demos.npz`,

@@ -33,10 +33,10 @@ func newTrain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "train lunarlander|highway|pong|spaceinvaders|ENVIRONMENT --out FILE.npz",
 		Short: "Train an expert",
-		Long: `train makes an expert by QR-DQN and stores it in FILE.npz, with its config, learning curve and evaluation in
-FILE.json. lunarlander and highway are the paper's two; those of the Atari games pong and spaceinvaders see the
-console's memory, and demonstrate on the screen (demonstrate --replay). For another environment, give its Gymnasium
-id.
+		Long: `train makes an expert by QR-DQN and stores it in FILE.npz, with its config, learning curve and evaluation
+in FILE.json. lunarlander and highway are the paper's two; those of the Atari games pong and
+spaceinvaders see the console's memory, and demonstrate on the screen (demonstrate --replay). For another
+environment, give its Gymnasium id.
 
 While it trains, the run is stored in FILE.run.npz. After an interruption the same command goes on from there, and
 ends with the same expert. The file is removed at the end.
