@@ -232,8 +232,10 @@ func (m *MDP) expandReward(dst, reward []float64) error {
 		copy(dst, reward)
 		return nil
 	case m.states:
-		for i := range dst {
-			dst[i] = reward[i/m.actions]
+		for s, r := range reward {
+			for a := range m.actions {
+				dst[s*m.actions+a] = r
+			}
 		}
 		return nil
 	}

@@ -336,9 +336,7 @@ func (p Prior) validate(states, actions int) error {
 			"it has none")
 	}
 	for i, s := range p.Std {
-		if err := checkScale(fmt.Sprintf("prior std[%d]", i), s); err != nil && s == 0 {
-			return fmt.Errorf("%w; DiagonalPrior makes priors of rewards of which some are known", err)
-		} else if err != nil {
+		if err := checkStd(i, s); err != nil {
 			return err
 		}
 	}
@@ -389,7 +387,7 @@ func (p Prior) validateLowRank() error {
 		scale := floats.Norm(row, 2)
 		if p.Std != nil {
 			if s := p.Std[i]; s != 0 {
-				if err := checkScale(fmt.Sprintf("prior std[%d]", i), s); err != nil {
+				if err := checkStd(i, s); err != nil {
 					return err
 				}
 				scale = math.Hypot(scale, s)
@@ -404,6 +402,14 @@ func (p Prior) validateLowRank() error {
 	}
 	if largest == 0 {
 		return fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
+	}
+	return nil
+}
+
+// checkStd is checkScale of the standard deviation of a reward that is not known.
+func checkStd(i int, s float64) error {
+	if err := checkScale(fmt.Sprintf("prior std[%d]", i), s); err != nil {
+		return fmt.Errorf("%w, or 0 for a known reward (in Go by DiagonalPrior)", err)
 	}
 	return nil
 }

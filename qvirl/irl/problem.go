@@ -14,7 +14,8 @@ import (
 )
 
 // Problem is one Bayesian IRL problem on a finite MDP: infer the reward from demonstrations of a Boltzmann-rational
-// expert (Eq. boltzmann-likelihood) under a Gaussian prior.
+// expert (Eq. boltzmann-likelihood) under a Gaussian prior. A reward R(s) is paid for acting in s, whatever the action,
+// and R(s,a) for doing a there; a terminal state pays its own.
 type Problem struct {
 	MDP      *mdp.MDP
 	Prior    Prior
@@ -114,10 +115,18 @@ func ValidateAll(problems []*Problem) error {
 	}
 	for i, p := range problems {
 		if err := p.Validate(); err != nil {
-			return fmt.Errorf("problem %d: %w", i, err)
+			return fmt.Errorf("%s%w", Which(i, len(problems)), err)
 		}
 	}
 	return nil
+}
+
+// Which begins a message about one of n problems with its number, unless there is no other.
+func Which(i, n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf("problem %d: ", i)
 }
 
 // InfersBeta reports whether β has a prior and is inferred with the reward.

@@ -44,10 +44,11 @@ func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
 	posteriors := make([]irl.Posterior, len(problems))
 	part := progress.Shared(len(problems))
 	err := parallel.Each(ctx, len(problems), func(ctx context.Context, i int) error {
-		job := &Job{Problem: i, busy: busy, progress: part(i).Stage(fmt.Sprintf("problem %d: ", i), 0, 1, 1)}
+		which := irl.Which(i, len(problems))
+		job := &Job{Problem: i, busy: busy, progress: part(i).Stage(which, 0, 1, 1)}
 		posterior, err := sample(ctx, problems[i], job)
 		if err != nil {
-			return fmt.Errorf("problem %d: %w", i, err)
+			return fmt.Errorf("%s%w", which, err)
 		}
 		posteriors[i] = posterior
 		job.Report(1, "done")
@@ -123,6 +124,10 @@ type Budget struct {
 	// Again, unless it is nil, is shown the samples at each look at which they miss a target, and how many iterations
 	// they are of. If it reports true the chains begin anew, as after the warm-up.
 	Again func(samples *Posterior, iterations int) (bool, error)
+
+	// Few, unless it is nil, reports whether samples that meet the targets are too few for something that they should
+	// hold. As many again are kept then, up to MaxSamples.
+	Few func(samples *Posterior) bool
 }
 
 // MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
@@ -206,8 +211,8 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if unmet, ok := errors.AsType[*shortfall](err); ok {
 				found += ", " + unmet.what
 			}
-			if errors.Is(err, ErrHeavyTails) || err == nil && b.MaxStdError > 0 && d.BetaStdError > b.MaxStdError {
-				// samples are nearly independent: only more of them help
+			if errors.Is(err, ErrHeavyTails) || err == nil && (b.MaxStdError > 0 && d.BetaStdError > b.MaxStdError ||
+				b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
 				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= b.MaxIterations {
 					perChain *= 2
 					next = 2 * total

@@ -56,3 +56,26 @@ func TestConvergeBeginsAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestFewSamples: as many again are kept as long as they are few, but no more than may be.
+func TestFewSamples(t *testing.T) {
+	for few, want := range map[int]int{0: 400, 400: 800, 10_000: 1600} {
+		budget := Budget{Samples: 400, Chains: 4, MinESS: 1, MaxRHat: 10, MaxIterations: 10_000, MaxSamples: 2000,
+			Few: func(samples *Posterior) bool { return samples.Len() <= few }}
+		posts, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()}, nil,
+			func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
+				p, d, err := job.Converge(budget, func(chain, iterations int) error { return nil },
+					func(perChain int) *Posterior { return flips(t, 4, perChain, 0.5) })
+				if ok, reason := d.Converged(); !ok {
+					t.Errorf("few up to %d: not converged: %s", few, reason)
+				}
+				return p, err
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := posts[0].(*Posterior).Len(); got != want {
+			t.Errorf("few up to %d: %d samples, want %d", few, got, want)
+		}
+	}
+}

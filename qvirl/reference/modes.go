@@ -198,7 +198,7 @@ func (t *Target) rest(u []float64) []float64 {
 	density := t.LogLikelihood(u, grad) - floats.Dot(u, u)/2
 	var free []int
 	for j, g := range grad {
-		if math.Abs(g) < little && u[j] != 0 {
+		if math.Abs(g) < math.Min(little, math.Abs(u[j])/2) {
 			free = append(free, j)
 		}
 	}

@@ -370,9 +370,11 @@ func TestExplanationsBehindGatesAreSampled(t *testing.T) {
 	for _, c := range []struct {
 		lengths, demos []int
 		means          []float64
+		seed           uint64
 	}{
-		{[]int{40, 1, 5}, []int{80, 40, 30}, []float64{-13, -8, -6}},
-		{[]int{1, 1, 1, 1}, []int{60, 27, 24, 20}, []float64{-9, -8, -7.5, -7}},
+		{[]int{40, 1, 5}, []int{80, 40, 30}, []float64{-13, -8, -6}, 1},
+		{[]int{1, 1, 1, 1}, []int{60, 27, 24, 20}, []float64{-9, -8, -7.5, -7}, 1},
+		{[]int{1, 1, 1, 1}, []int{60, 27, 24, 20}, []float64{-9, -8, -7.5, -7}, 2},
 	} {
 		parts := []*irl.Problem{balance(t, 200)}
 		for i, length := range c.lengths {
@@ -380,7 +382,7 @@ func TestExplanationsBehindGatesAreSampled(t *testing.T) {
 		}
 		p, first := together(t, parts...)
 		config := Default()
-		config.Seed = 1
+		config.Seed = c.seed
 		got := fit(t, config, p)[0].(*Posterior)
 		if ok, reason := got.Convergence(); !ok {
 			t.Errorf("%+v: not converged: %s", c, reason)

@@ -143,6 +143,8 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	}
 	budget := s.budget()
 	budget.Again = s.again(ctx)
+	rare := func(samples *mcmc.Posterior) float64 { return s.chains[0].target.rare(s.modes, samples) }
+	budget.Few = func(samples *mcmc.Posterior) bool { return rare(samples) > mostRare }
 	samples, convergence, err := s.job.Converge(budget, func(i, iterations int) error {
 		for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
 			if err := ctx.Err(); err != nil {
@@ -159,7 +161,7 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	for _, k := range s.chains {
 		d.Rounding = math.Max(d.Rounding, k.target.rounding())
 	}
-	d.Rare = s.chains[0].target.rare(s.modes, samples)
+	d.Rare = rare(samples)
 	tried := 0
 	for _, k := range s.chains {
 		d.Acceptance += k.accepted

@@ -39,13 +39,12 @@ type Target struct {
 
 	informed []int // coordinates that demonstrations may tell something of
 
-	solution  *mdp.Solution // of the last evaluation
-	reward    []float64     // R of the last evaluation, [n]
-	beta      float64       // and its β
-	immediate []float64     // R of each state-action pair, [S·A]; reward itself for state-action rewards
-	probs     []float64     // Boltzmann policy in the demonstrated states, [len(demoed)·A]
-	valueG    []float64     // scratch: ∂ log-likelihood / ∂V, [S]
-	rewardG   []float64     // scratch: ∂ log-likelihood / ∂R, [n]
+	solution *mdp.Solution // of the last evaluation
+	reward   []float64     // R of the last evaluation, [n]
+	beta     float64       // and its β
+	probs    []float64     // Boltzmann policy in the demonstrated states, [len(demoed)·A]
+	valueG   []float64     // scratch: ∂ log-likelihood / ∂V, [S]
+	rewardG  []float64     // scratch: ∂ log-likelihood / ∂R, [n]
 
 	temperature float64   // of the expert who plans softly instead (see soften); 0 for none
 	soft        []float64 // his policy at the last evaluation, [S·A]
@@ -102,19 +101,14 @@ func separate(factor *mat.Dense) (row []int, entry []float64) {
 // Clone returns a target that shares what is constant and has scratch space of its own.
 func (t *Target) Clone() (*Target, error) {
 	c := *t
-	states, pairs := t.problem.MDP.States(), t.problem.MDP.States()*t.problem.MDP.Actions()
 	var err error
 	if c.solver, err = t.problem.MDP.NewSolver(t.problem.Discount); err != nil {
 		return nil, fmt.Errorf("reference: %w", err)
 	}
 	c.solution = &mdp.Solution{}
 	c.reward, c.rewardG = make([]float64, t.n), make([]float64, t.n)
-	c.immediate = c.reward
-	if t.problem.StateOnly() {
-		c.immediate = make([]float64, pairs)
-	}
 	c.probs = make([]float64, len(t.counts))
-	c.valueG = make([]float64, states)
+	c.valueG = make([]float64, t.problem.MDP.States())
 	return &c, nil
 }
 
@@ -160,16 +154,16 @@ func (t *Target) LogLikelihood(u, grad []float64) float64 {
 	return sum
 }
 
-// solve returns the optimal values of immediate.
+// solve returns the optimal values of reward.
 func (t *Target) solve() (solution *mdp.Solution, err error) {
 	if t.temperature == 0 {
-		return t.solver.SolveNear(t.immediate)
+		return t.solver.SolveNear(t.reward)
 	}
-	solution, t.soft, err = t.solver.SolveSoft(t.immediate, t.temperature)
+	solution, t.soft, err = t.solver.SolveSoft(t.reward, t.temperature)
 	return solution, err
 }
 
-// rewardAt sets reward, immediate and beta to those of u.
+// rewardAt sets reward and beta to those of u.
 func (t *Target) rewardAt(u []float64) {
 	copy(t.reward, t.problem.Prior.Mean)
 	if t.diag != nil {
@@ -179,12 +173,6 @@ func (t *Target) rewardAt(u []float64) {
 	} else {
 		gemv(blas.NoTrans, t.root, u[:t.k], 1, t.reward)
 		t.spent += dense * float64(t.k*t.n)
-	}
-	if t.problem.StateOnly() {
-		actions := t.problem.MDP.Actions()
-		for i := range t.immediate {
-			t.immediate[i] = t.reward[i/actions]
-		}
 	}
 	t.beta = t.problem.Beta
 	if t.problem.InfersBeta() {

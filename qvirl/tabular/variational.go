@@ -150,11 +150,11 @@ func (m *Variational) groups(problems []*irl.Problem, start []*Gaussian, size in
 	for i, p := range problems {
 		part, err := newPart(p, m.config)
 		if err != nil {
-			return nil, fmt.Errorf("tabular: problem %d: %w", i, err)
+			return nil, fmt.Errorf("tabular: %s%w", irl.Which(i, len(problems)), err)
 		}
 		conditions := part.conditions()
 		if cause := conditions.blame(p, beyondFloats); cause != "" {
-			return nil, fmt.Errorf("tabular: problem %d: %s", i, cause)
+			return nil, fmt.Errorf("tabular: %s%s", irl.Which(i, len(problems)), cause)
 		}
 		why := conditions.needsDouble()
 		if m.config.Float64 {

@@ -58,7 +58,8 @@ The problem holds the arrays
                        transitions_probs [k] and transitions_indices [k,3], the state, action and successor of each,
                        or transitions_probs [k], transitions_indices [k] and transitions_indptr [S·A+1]: data,
                        indices and indptr of SciPy's CSR format, row s·A + a
-  prior_mean [S]       prior mean of the rewards; [S,A] for rewards of state-action pairs
+  prior_mean [S]       prior mean of the rewards, paid for acting in a state, a terminal one too, whatever comes next;
+                       [S,A] for rewards of state-action pairs
   prior_std            standard deviations of independent rewards, 0 of known ones, same shape or one number; or another
                        prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
@@ -78,12 +79,12 @@ Rewards that depend on each other take one of these priors, singular ones includ
 Standard deviations and β lie between 1e-60 and 1e60.
 
 The answer holds reward_mean and reward_std [S], reward_cov [S,S] (of up to 4,096 rewards), value_mean [S] and
-value_std [S] (of the optimal state values), action_probs [S,A] (of the expert, averaged over the posterior),
-reward_samples [k,S] from samplers or with --samples, and from samplers rhat [S] and ess_bulk [S]. With state-action
-rewards, [S] is [S,A] for everything about rewards, and reward_cov is [S·A,S·A]. Where β has a prior there are
-beta_mean, beta_std (NaN where a heavy tail leaves it unknown) and, beside reward_samples, beta_samples [k] too. With
---format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the groups
-posterior, prior, sample_stats, log_likelihood and observed_data.
+value_std [S] (of the optimal state values, a state's own reward included), action_probs [S,A] (of the expert, averaged
+over the posterior), reward_samples [k,S] from samplers or with --samples, and from samplers rhat [S] and ess_bulk [S].
+With state-action rewards, [S] is [S,A] for everything about rewards, and reward_cov is [S·A,S·A]. Where β has a prior
+there are beta_mean, beta_std (NaN where a heavy tail leaves it unknown) and, beside reward_samples, beta_samples [k]
+too. With --format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the
+groups posterior, prior, sample_stats, log_likelihood and observed_data.
 
 Three texts say whether to trust it: verdict ("trust", "refine", "do not use", "not judged"; of samplers "converged"
 or "not converged"), returned (the method whose posterior it is; "refined" if it consists of the samples of the judging
