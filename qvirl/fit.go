@@ -38,7 +38,8 @@ var (
 	ErrNotConverged = verdict.ErrNotConverged
 	// ErrBadProblem is that of a problem that is not one.
 	ErrBadProblem = irl.ErrBadProblem
-	// ErrNoBackend is that of variational methods where GOMLX_BACKEND names what cannot be used.
+	// ErrNoBackend is that of variational methods that are to compute on a backend, as WithBackend or the optimizer
+	// Adam has them, which cannot be used.
 	ErrNoBackend = backend.ErrNone
 	// ErrUnsupported is that of a method for problems of another kind, and ErrSingularPrior of one that needs the
 	// inverse of a covariance that has none.
@@ -64,8 +65,8 @@ func WithSeed(seed uint64) Option {
 	return func(s *settings) { s.options.Seed, s.judging.Seed = seed, seed }
 }
 
-// WithBackend chooses what variational methods compute on, as backend.Get takes it; without it, that is the best there
-// is.
+// WithBackend chooses what variational methods compute on that need a backend, as those that Adam trains do and those
+// of the default configuration do not, as backend.Get takes it; without it, that is the best there is.
 func WithBackend(name string) Option { return func(s *settings) { s.options.Backend = name } }
 
 // WithConfig replaces fields of the method's default configuration, see MethodConfig, by those of a JSON object.
@@ -104,11 +105,6 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 	m, err := NewMethod(s.name, s.options)
 	if err != nil {
 		return nil, err
-	}
-	if s.name == method.Matched || s.name == method.QVIRL || s.name == method.Refined {
-		if _, err := backend.Get(s.options.Backend); err != nil {
-			return nil, err
-		}
 	}
 	result, err := FitBy(ctx, m, s.name, problem, s.judging, s.progress)
 	if err != nil {

@@ -2,7 +2,9 @@ package qvirl_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/reference"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // TestFitByEveryMethod compares what each method ends at with the reference.
@@ -92,8 +95,17 @@ func TestFitRefuses(t *testing.T) {
 		}
 	}
 	t.Setenv("GOMLX_BACKEND", "abacus")
-	for _, name := range []string{method.Matched, method.QVIRL, method.Refined} {
-		r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name))
+	adam, err := json.Marshal(tabular.AdamConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(config []byte) []byte { return fmt.Appendf(nil, `{"Start": %s}`, config) }
+	for name, config := range map[string][]byte{method.Matched: start(adam), method.QVIRL: adam,
+		method.Refined: start(adam)} {
+		if _, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name)); err != nil {
+			t.Errorf("%s, which needs no backend: %v", name, err)
+		}
+		r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithConfig(config))
 		if r != nil || !errors.Is(err, qvirl.ErrNoBackend) || !strings.Contains(err.Error(), "abacus") {
 			t.Errorf("%s without a backend: %v, %v", name, r, err)
 		}

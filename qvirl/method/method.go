@@ -144,8 +144,7 @@ func Names(methods []Method) []string {
 // Lookup returns the method of a name as result rows have it, a former name too. Beside the registry's there are
 // variants: a policy for a posterior ("-mean", "-cvar"), AVRIL at one λ ("avril-0.17"), another learning rate
 // ("-rate-0.01"), a posterior refined by so many transitions ("-k08"), a learner who assumes one β ("-beta-2"), another
-// weight of the KL divergence ("-kl-0.5"). An
-// unknown name is an error that lists the known.
+// weight of the KL divergence ("-kl-0.5"). An unknown name is an error that lists the known.
 func Lookup(name string) (Method, error) {
 	name = Canonical(name)
 	for _, m := range registry {

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/reference"
@@ -48,7 +49,8 @@ const longer = 3
 // Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes
 // on: from "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler,
 // which looks for goals anywhere.
-// What fails on a valid problem, or cannot be judged, is not to be used; without escalate, the error is returned.
+// What fails on a valid problem, or cannot be judged, is not to be used; without escalate, the error is returned, and
+// so is that of a backend that is missing.
 func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config,
 	progress irl.Progress) (*Result, error) {
 	if err := problem.Validate(); err != nil {
@@ -70,7 +72,7 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		return err
 	})
 	switch {
-	case err != nil && (!escalate || ctx.Err() != nil):
+	case err != nil && (!escalate || ctx.Err() != nil || errors.Is(err, backend.ErrNone)):
 		return nil, err
 	case errors.Is(err, irl.ErrSingularPrior):
 		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("there is nothing to judge: %s is not for "+

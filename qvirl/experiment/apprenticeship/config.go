@@ -32,9 +32,9 @@ const (
 	ReturnMean = "return_posterior_mean" // mean under ValueWalk's samples
 	ReturnCVaR = "return_posterior_cvar" // CVaR under them
 	ReturnStd  = "return_posterior_std"  // and standard deviation
-	// the same under the samples of a second run of ValueWalk, which no
+	// the same under the samples of a second run of ValueWalk, which no policy was fitted to
 	ReturnMeanHeldOut = "return_posterior_mean_heldout"
-	ReturnCVaRHeldOut = "return_posterior_cvar_heldout" // policy was fitted to
+	ReturnCVaRHeldOut = "return_posterior_cvar_heldout"
 	ReturnStdHeldOut  = "return_posterior_std_heldout"
 	OwnMean           = "return_own_mean" // and under the samples of the method that the policy comes from
 	OwnCVaR           = "return_own_cvar"

@@ -200,26 +200,12 @@ func inEnvironment(c Config, change func(*expert.Config)) []Learner {
 	return out
 }
 
-// planRisk is the risk aversion of those who have some. The first value that was tried, from one trajectory each of
-// three validation demonstrations, is this one: with 0 the apprentices had the returns 81, 189 and 132, with 0.1 268,
-// 230 and 194, while what ended an episode still counted among the rewards that the process was given. The uncertainty
-// tells what is very near the demonstrations from what is near, such as a landing from a crash. The lengthscales were
-// chosen on the same demonstrations, by the return.
+// planRisk is the risk aversion of those who have some: the first value that was tried, on validation demonstrations.
 const planRisk = 0.1
 
-// tuned returns a learner as tuned. Each rival had six settings of what holds it back, on demonstrations that were made
-// for tuning: the mean held-out log-likelihood of three runs from three trajectories decided. Behaviour cloning had the
-// weight decays 0.001 (as all learners), 0.1, 1, 3, 10 and 30; IQ-Learn the α 0.05, 0.15, 0.5 (published) and 5, and at
-// the published α the temperature 0.001 (published) and the other form of the second term; AVRIL the λ 0.03, 0.3, 1
-// (published), 1.5, 3, and 0.6 in Lunar Lander, 0.1 on Highway.
-//
-// QVIRL's settings were not as systematic: weight decays 0.001 at the KL weights 0.2, 1 and 4, 2 at 0.2 and 3 at 1 in
-// Lunar Lander, 0.001 at 1 and 4, 5 at 0.25, 1 and 4, and 20 at 1 and 4 on Highway, mostly of ten runs; on Highway
-// decays of 5 and 20 at the KL weight 4 predicted as well as the one chosen. Before that, its prior, learning rate and
-// number of steps, several dozen settings in all, had been looked for on the same demonstrations, by return too.
-//
-// What is tuned by likelihood is not calibrated beside it, and sees standardised observations in Lunar Lander too: that
-// is how it was tuned.
+// tuned returns a learner as tuned on demonstrations that were made for that, by held-out log-likelihood (the page of
+// ablations says what was tried). What is tuned so is not calibrated beside it, and sees standardised observations in
+// Lunar Lander too, as in tuning.
 func tuned(method, config string) Learner {
 	return Learner{Name: method + suffixTuned, Method: method, Config: json.RawMessage(config)}
 }
