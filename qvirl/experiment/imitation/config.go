@@ -55,7 +55,8 @@ const (
 	ECEUncalibrated     = "ece_uncalibrated"
 	// ReturnWorst is the mean return of the worst twentieth of the episodes, and Terminated the fraction of episodes
 	// that the environment ended before their time, which on the highway is by a crash; some stored rows lack them.
-	// EnvironmentSteps is how many steps apprentices took that learn in the environment.
+	// EnvironmentSteps is how many steps apprentices took that learn in the environment, for planning those of a plan
+	// and not those in which the model that it is for explored.
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"

@@ -64,7 +64,7 @@ func (m *Model) Base() neural.Model { return m.base }
 func (m *Model) Apprentice() *expert.Expert { return m.plan }
 
 // EnvironmentSteps is how many steps of the environment planning took: those of rollouts, of training, and of the
-// episodes by which the best network was chosen.
+// episodes by which the best network was chosen, and not those in which the model that it planned on explored before.
 func (m *Model) EnvironmentSteps() int {
 	last := m.plan.Curve[len(m.plan.Curve)-1]
 	return m.Rolled + last.Steps + last.Played
