@@ -41,21 +41,8 @@ var measures = []struct {
 	{TrainSeconds, "Seconds of training and calibration", 1},
 }
 
-// known is what is known of an experiment's metrics from elsewhere, and from where.
-type known struct {
-	source  string
-	figures figures
-}
-
 // figures are means by method, metric and number of trajectories.
 type figures map[string]map[string]map[int]float64
-
-// references are what the authors of rivals published.
-var references = map[string]known{
-	RivalsCartPole:    {"published", publishedCartPole},
-	RivalsAcrobot:     {"published", publishedAcrobot},
-	RivalsLunarLander: {"published", publishedLunarLander},
-}
 
 // Report makes the tables and figures of the experiment of the given name.
 func Report(name string, rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
@@ -74,9 +61,8 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 			"Those that were not, whose probabilities are their own, stand beside the others before calibration; "+
 			"those of actions in the air are all as they came out.")
 	}
-	reference := references[name]
 	for _, m := range measures {
-		t := table(rows, m.metric, m.decimals, &reference, experiment.Mean)
+		t := table(rows, m.metric, m.decimals, references[name], experiment.Mean)
 		if t == nil {
 			continue
 		}
@@ -120,8 +106,8 @@ func beforeCalibration(rows []experiment.Row) []experiment.Row {
 }
 
 // has tells whether anything is known of a metric.
-func (k *known) has(metricName string) bool {
-	for _, byMetric := range k.figures {
+func (f figures) has(metricName string) bool {
+	for _, byMetric := range f {
 		if len(byMetric[metricName]) > 0 {
 			return true
 		}
@@ -148,9 +134,8 @@ func spread(values []float64) *exhibit.Estimate {
 }
 
 // table returns the table of a metric, a column for each number of trajectories and a row for each method that has it,
-// or nil if no row holds it. What stands in a cell is a summary over runs, and what is known from elsewhere, if that is
-// not nil.
-func table(rows []experiment.Row, metricName string, decimals int, reference *known,
+// or nil if no row holds it. What stands in a cell is a summary over runs, and what was published, if anything was.
+func table(rows []experiment.Row, metricName string, decimals int, known figures,
 	summary func(values []float64) *exhibit.Estimate) *exhibit.Table {
 	sizes := experiment.DemosOf(rows, metricName)
 	if len(sizes) == 0 {
@@ -161,9 +146,8 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Name: fmt.Sprintf("n = %d", n),
 			Decimals: decimals})
 	}
-	hasReference := reference != nil && reference.has(metricName)
-	if hasReference {
-		t.References = []string{reference.source}
+	if known.has(metricName) {
+		t.References = []string{"published"}
 	}
 	for _, method := range methods(rows) {
 		values := experiment.ByDemos(rows, method, metricName)
@@ -173,9 +157,9 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 		row := exhibit.Row{Method: method}
 		for _, n := range sizes {
 			cell := exhibit.Cell{Estimate: summary(values[n])}
-			if hasReference {
+			if t.References != nil {
 				var e *exhibit.Estimate
-				if x, ok := reference.figures[method][metricName][n]; ok {
+				if x, ok := known[method][metricName][n]; ok {
 					e = &exhibit.Estimate{Mean: x, StdErr: math.NaN()}
 				}
 				cell.References = append(cell.References, e)

@@ -38,53 +38,44 @@ func rivals(environment, demos string, every int, temperature float64) Config {
 	return c
 }
 
-// PaperRivalsCartPole returns the config of the rivals in CartPole.
-func PaperRivalsCartPole() Config {
-	return rivals("CartPole-v1", "results/expert-cartpole/demos.npz", 20, 0.001)
-}
-
-// PaperRivalsAcrobot returns the config of the rivals in Acrobot.
-func PaperRivalsAcrobot() Config {
-	return rivals("Acrobot-v1", "results/expert-acrobot/demos.npz", 5, 0.01)
-}
-
-// PaperRivalsLunarLander returns the config of the rivals in Lunar Lander. The expert is that of the experiment
-// LunarLander.
-func PaperRivalsLunarLander() Config {
-	return rivals("LunarLander-v3", "results/expert-lunarlander/demos-greedy.npz", 5, 0.001)
-}
-
-// The mean returns in Fig. 2 of Garg et al. (2021), "Offline IL results", to a tenth: the coordinates of the curves in
-// the paper's vector graphics. IQ-Learn's is the curve with χ². Those of AVRIL are multiples of five: they look as if
-// they were read off the figure of Chan and van der Schaar (2021), whose setting that figure follows.
-var (
-	publishedCartPole = figures{
+// references are what the authors of rivals published: the mean returns in Fig. 2 of Garg et al. (2021), "Offline IL
+// results", to a tenth: the coordinates of the curves in the paper's vector graphics. IQ-Learn's is the curve with χ².
+// Those of AVRIL are multiples of five: they look as if they were read off the figure of Chan and van der Schaar
+// (2021), whose setting that figure follows.
+var references = map[string]figures{
+	RivalsCartPole: {
 		cloning.Name: {Return: {1: 170, 3: 300, 7: 400, 10: 450, 15: 500}},
 		iqlearn.Name: {Return: {1: 458.8, 3: 484.5, 7: 500, 10: 500, 15: 500}},
 		avril.Name:   {Return: {1: 380, 3: 430, 7: 410, 10: 425, 15: 500}},
-	}
-	publishedAcrobot = figures{
+	},
+	RivalsAcrobot: {
 		cloning.Name: {Return: {1: -160, 3: -90, 7: -74.9, 10: -74.9, 15: -74.9}},
 		iqlearn.Name: {Return: {1: -82.3, 3: -74.9, 7: -74.9, 10: -74.9, 15: -74.9}},
 		avril.Name:   {Return: {1: -300, 3: -150, 7: -95, 10: -74.9, 15: -74.9}},
-	}
-	publishedLunarLander = figures{
+	},
+	RivalsLunarLander: {
 		cloning.Name: {Return: {1: -49.9, 3: 69.3, 7: 243.2, 10: 252, 15: 260.2}},
 		iqlearn.Name: {Return: {1: 127.1, 3: 239.4, 7: 285, 10: 285, 15: 285}},
 		avril.Name:   {Return: {1: -120, 3: 105, 7: 200, 10: 220, 15: 230}},
-	}
-)
+	},
+}
 
 // rivalsDefinitions are the experiments as the command lists them.
 func rivalsDefinitions() []experiment.Definition {
 	var out []experiment.Definition
 	for _, e := range []struct {
-		name  string
-		paper func() Config
-	}{{RivalsCartPole, PaperRivalsCartPole}, {RivalsAcrobot, PaperRivalsAcrobot},
-		{RivalsLunarLander, PaperRivalsLunarLander}} {
+		name, environment, demos string
+		every                    int
+		temperature              float64
+	}{
+		{RivalsCartPole, "CartPole-v1", "results/expert-cartpole/demos.npz", 20, 0.001},
+		{RivalsAcrobot, "Acrobot-v1", "results/expert-acrobot/demos.npz", 5, 0.01},
+		// of the expert of the experiment LunarLander
+		{RivalsLunarLander, "LunarLander-v3", "results/expert-lunarlander/demos-greedy.npz", 5, 0.001},
+	} {
+		paper := func() Config { return rivals(e.environment, e.demos, e.every, e.temperature) }
 		out = append(out, define(e.name, titles[e.name]+", beside the figures of their authors: return and held-out "+
-			"likelihood", func() Config { return quick(e.paper()) }, e.paper))
+			"likelihood", func() Config { return quick(paper()) }, paper))
 	}
 	return out
 }

@@ -71,12 +71,6 @@ func (w work) name() string {
 	return name
 }
 
-// of returns the config with the runs of a unit alone.
-func (c Config) of(w work) Config {
-	c.Runs = w.runs
-	return c
-}
-
 // units returns what the units of the experiment compute.
 func (c Config) units() []work {
 	var out []work
@@ -137,7 +131,8 @@ type runner struct {
 
 // run trains a learner in the runs of a unit, and returns the rows.
 func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]experiment.Row, error) {
-	l, n, c := w.learner, w.size, r.config.of(w)
+	l, n, c := w.learner, w.size, r.config
+	c.Runs = w.runs
 	data, err := r.open()
 	if err != nil {
 		return nil, err
