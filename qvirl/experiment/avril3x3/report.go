@@ -28,24 +28,17 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			return nil, fmt.Errorf("avril3x3: the record's config: %w", err)
 		}
 	}
-	tables, err := Tables(rows)
-	if err != nil {
-		return nil, err
+	t := experiment.Tables{Rows: rows}
+	t.Made, t.Err = Tables(rows)
+	c.addRates(&t)
+	addWeights(&t)
+	if t.Err != nil {
+		return nil, t.Err
 	}
-	rates, err := c.ratesTable(rows)
-	if err != nil {
-		return nil, err
-	}
-	tables = append(tables, rates...)
-	byWeight, err := weightsTable(rows)
-	if err != nil {
-		return nil, err
-	}
-	tables = append(tables, byWeight...)
 	if samplers := obstacle.SamplerTable(rows, record, obstacle.ValueWalk, obstacle.PolicyWalk); samplers != nil {
-		tables = append(tables, *samplers)
+		t.Made = append(t.Made, *samplers)
 	}
-	return &exhibit.Report{Title: "AVRIL on a 3×3 gridworld", Tables: tables, Charts: c.widths(rows), Text: []string{
+	return &exhibit.Report{Title: "AVRIL on a 3×3 gridworld", Tables: t.Made, Charts: c.widths(rows), Text: []string{
 		"Posterior standard deviations of the rewards under the prior N(0, 66²). The paper reports that at λ = 0.2 " +
 			"the standard deviation of five states falls below 0.2 where it should be 40 to 64, that at λ = 0.5 it " +
 			"falls below 0.001 in eight, and that at λ = 0.1 the posterior is essentially the prior."}}, nil
@@ -85,11 +78,10 @@ func (c Config) widths(rows []experiment.Row) []exhibit.Chart {
 // collapse is the λ from which on AVRIL's objective has no maximum: one over the number of actions.
 const collapse = 0.2
 
-// ratesTable compares AVRIL's learning rates at the values of λ that have more than one: a table, or none where none
-// has.
-func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
+// addRates adds the table that compares AVRIL's learning rates at the values of λ that have more than one.
+func (c Config) addRates(t *experiment.Tables) {
 	var methods []string
-	all := order(experiment.Methods(rows))
+	all := order(experiment.Methods(t.Rows))
 	for _, method := range all {
 		lambda, _, ok := obstacle.SettingOf(method)
 		if ok && slices.ContainsFunc(all, func(other string) bool {
@@ -99,19 +91,19 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 			methods = append(methods, method)
 		}
 	}
-	return compared(rows, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
+	addCompared(t, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
 		Notes: []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
 			c.AVRIL.LearningRate)}, Columns: []exhibit.Column{
 			{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
 			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}})
 }
 
-// weightsTable compares weights of the KL divergence in QVIRL's objective: a table, or none where there are no others.
-func weightsTable(rows []experiment.Row) ([]exhibit.Table, error) {
-	methods := slices.DeleteFunc(order(experiment.Methods(rows)), func(m string) bool {
+// addWeights adds the table that compares weights of the KL divergence in QVIRL's objective.
+func addWeights(t *experiment.Tables) {
+	methods := slices.DeleteFunc(order(experiment.Methods(t.Rows)), func(m string) bool {
 		return m != obstacle.QVIRL && !reweighted(m)
 	})
-	return compared(rows, methods, exhibit.Table{Name: "weights",
+	addCompared(t, methods, exhibit.Table{Name: "weights",
 		Title: "QVIRL by the weight of the KL divergence",
 		Notes: []string{"Without a weight in its name: the ELBO's, 1."},
 		Columns: []exhibit.Column{{Metric: W1, Name: "W₁ to ValueWalk", Decimals: 2},
@@ -119,16 +111,11 @@ func weightsTable(rows []experiment.Row) ([]exhibit.Table, error) {
 			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2}}})
 }
 
-// compared returns the table of several methods; none where there are fewer than two.
-func compared(rows []experiment.Row, methods []string, table exhibit.Table) ([]exhibit.Table, error) {
-	if len(methods) < 2 {
-		return nil, nil
+// addCompared adds the table of several methods, if there are several.
+func addCompared(t *experiment.Tables, methods []string, table exhibit.Table) {
+	if t.Methods = methods; len(methods) > 1 {
+		t.Add(table)
 	}
-	made, err := experiment.Tabulate(rows, methods, table)
-	if err != nil {
-		return nil, err
-	}
-	return []exhibit.Table{*made}, nil
 }
 
 // reweighted reports whether a method is QVIRL with another weight of the KL divergence than the ELBO's.
