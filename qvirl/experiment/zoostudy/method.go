@@ -20,28 +20,13 @@ var methodNames = []string{Fit, Reference, Matched, Paper, ValueWalk}
 type Fitter func(ctx context.Context, p *irl.Problem, progress irl.Progress) (answer *summary.Summary, claims bool,
 	reason string, err error)
 
-// configOf returns the configs that a method's answers depend on.
-func (c Config) configOf(method string) any {
-	switch method {
-	case Fit:
-		return []any{c.Start, c.Match, c.Verdict}
-	case Reference:
-		return c.Reference
-	case Matched:
-		return []any{c.Start, c.Match}
-	case Paper:
-		return c.Paper
-	default:
-		return c.ValueWalk
-	}
-}
-
-// fitter returns what answers by the method of a name. Fit is what the command fit does: a method whose answer is
-// judged, and left for samples where it is not trusted; the posteriors of the others say whether they converged.
-func (c Config) fitter(name, backend string) (Fitter, error) {
-	m, err := c.method(name, backend)
+// fitter returns what answers by the method of a name, and the configs that its answers depend on. Fit is what the
+// command fit does: a method whose answer is judged, and left for samples where it is not trusted; the posteriors of
+// the others say whether they converged.
+func (c Config) fitter(name, backend string) (fit Fitter, on any, err error) {
+	m, on, err := c.method(name, backend)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return func(ctx context.Context, p *irl.Problem, progress irl.Progress) (*summary.Summary, bool, string, error) {
 		var r *verdict.Result
@@ -56,24 +41,32 @@ func (c Config) fitter(name, backend string) (Fitter, error) {
 		}
 		answer, err := summary.Of(r.Posterior, c.Draws, 1)
 		return answer, r.Converged, r.Reason, err
-	}, nil
+	}, on, nil
 }
 
-// method returns a method by its name. backend is what QVIRL computes on, as backend.Get takes it.
-func (c Config) method(name, backend string) (irl.Method, error) {
+// method returns a method by its name, and its configs. backend is what QVIRL computes on, as backend.Get takes it.
+func (c Config) method(name, backend string) (m irl.Method, on any, err error) {
 	switch name {
 	case Fit, Matched:
+		configs := []any{c.Start, c.Match}
+		if name == Fit {
+			configs = append(configs, c.Verdict)
+		}
 		start, err := tabular.New(c.Start.On(backend))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return matched.New(Matched, start, matched.WarpedRewards, c.Match)
+		m, err = matched.New(Matched, start, matched.WarpedRewards, c.Match)
+		return m, configs, err
 	case Reference:
-		return reference.New(c.Reference)
+		m, err = reference.New(c.Reference)
+		return m, c.Reference, err
 	case Paper:
-		return tabular.New(c.Paper.On(backend))
+		m, err = tabular.New(c.Paper.On(backend))
+		return m, c.Paper, err
 	case ValueWalk:
-		return valuewalk.New(c.ValueWalk)
+		m, err = valuewalk.New(c.ValueWalk)
+		return m, c.ValueWalk, err
 	}
-	return nil, fmt.Errorf("zoostudy: there is no method %q", name)
+	return nil, nil, fmt.Errorf("zoostudy: there is no method %q", name)
 }

@@ -19,13 +19,13 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	}
 	var units []experiment.Unit
 	for _, name := range c.Methods {
-		fit, err := c.fitter(name, backendName)
+		fit, on, err := c.fitter(name, backendName)
 		if err != nil {
 			return nil, err
 		}
 		for _, z := range cases {
 			units = append(units, experiment.Unit{Name: z.Name + "--" + name, Method: name,
-				On:   []any{z.Digest, z.Exact, c.Draws, c.configOf(name)},
+				On:   []any{z.Digest, z.Exact, c.Draws, on},
 				Owns: func(r experiment.Row) bool { return r.Environment == z.Name && r.Method == name },
 				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 					return judge(ctx, &z, name, fit, t)
