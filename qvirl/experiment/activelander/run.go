@@ -2,7 +2,6 @@ package activelander
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -162,20 +161,14 @@ func (l *ledger) keep(s *active.State) error {
 	if l.folder == "" {
 		return nil
 	}
-	text, err := json.Marshal(stored{Asked: s.Asked, Rows: l.rows})
-	if err != nil {
-		return fmt.Errorf("activelander: %w", err)
-	}
-	if err := s.Model.Save(l.model(len(s.Asked))); err != nil {
+	k := len(s.Asked)
+	if err := s.Model.Save(l.model(k)); err != nil {
 		return err
 	}
-	if err := atomicfile.WriteBytes(filepath.Join(l.folder, progressFile), text); err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(l.folder, progressFile), stored{s.Asked, l.rows}); err != nil {
 		return fmt.Errorf("activelander: %w", err)
 	}
-	if k := len(s.Asked); k > 0 {
-		err = os.RemoveAll(l.model(k - 1))
-	}
-	return err
+	return os.RemoveAll(l.model(k - 1)) // none before the first query
 }
 
 // model is the folder of the model after a number of queries.
@@ -188,16 +181,13 @@ func (l *ledger) load(ctx context.Context, c *active.Course, backendName string)
 	if l.folder == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(filepath.Join(l.folder, progressFile))
+	var s stored
+	err := atomicfile.ReadJSON(filepath.Join(l.folder, progressFile), &s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("activelander: %w", err)
-	}
-	var s stored
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("activelander: %s: %w", filepath.Join(l.folder, progressFile), err)
 	}
 	m, err := neural.Load[variational.Objective](l.model(len(s.Asked)), backendName)
 	if err != nil {
