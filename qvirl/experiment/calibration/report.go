@@ -172,21 +172,9 @@ func RankCharts(rows []experiment.Row) []exhibit.RankChart {
 
 // AllStates returns the rank histograms of the rewards of all states, as curves.
 func AllStates(rows []experiment.Row) *exhibit.Chart {
-	chart := &exhibit.Chart{Name: "all-states", Title: "Ranks of the true rewards of all states"}
-	for _, terminal := range []bool{false, true} {
-		panel := exhibit.Panel{Title: kind(terminal), XLabel: "rank", YLabel: "density",
-			Levels: []exhibit.Level{{Name: "uniform", Y: 1}}}
-		for _, method := range Methods {
-			if states := NewStateRanks(rows, method, terminal); len(states) > 1 {
-				x, density, stdErr := states.Histogram()
-				panel.Curves = append(panel.Curves, exhibit.Curve{Name: method, X: x, Y: density, StdErr: stdErr})
-			}
-		}
-		if len(panel.Curves) > 0 {
-			chart.Panels = append(chart.Panels, panel)
-		}
-	}
-	return chart
+	return ofStates(rows, exhibit.Chart{Name: "all-states", Title: "Ranks of the true rewards of all states"},
+		exhibit.Panel{XLabel: "rank", YLabel: "density", Levels: []exhibit.Level{{Name: "uniform", Y: 1}}},
+		StateRanks.Histogram)
 }
 
 // Levels are the nominal levels of the coverage curves.
@@ -194,26 +182,31 @@ var Levels = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 
 // Coverage returns the share of true rewards in central credible intervals, over their level.
 func Coverage(rows []experiment.Row) *exhibit.Chart {
-	chart := &exhibit.Chart{Name: "coverage-curve", Title: "True rewards in central credible intervals"}
-	for _, terminal := range []bool{false, true} {
-		panel := exhibit.Panel{Title: kind(terminal), XLabel: "nominal level", YLabel: "covered fraction"}
+	return ofStates(rows, exhibit.Chart{Name: "coverage-curve", Title: "True rewards in central credible intervals"},
+		exhibit.Panel{XLabel: "nominal level", YLabel: "covered fraction"},
+		func(s StateRanks) (x, share, stdErr []float64) {
+			share, stdErr = s.Coverage(Levels)
+			return Levels, share, stdErr
+		}, exhibit.Curve{Name: "nominal", X: []float64{0, 1}, Y: []float64{0, 1}})
+}
+
+// ofStates returns a chart of the states that are not terminal and of those that are: a panel like the given one for
+// each kind, with the curves of all methods and then the others.
+func ofStates(rows []experiment.Row, chart exhibit.Chart, like exhibit.Panel,
+	curve func(StateRanks) (x, y, stdErr []float64), others ...exhibit.Curve) *exhibit.Chart {
+	for i, title := range []string{"non-terminal states", "terminal states"} {
+		panel := like
+		panel.Title = title
 		for _, method := range Methods {
-			if states := NewStateRanks(rows, method, terminal); len(states) > 1 {
-				share, stdErr := states.Coverage(Levels)
-				panel.Curves = append(panel.Curves, exhibit.Curve{Name: method, X: Levels, Y: share, StdErr: stdErr})
+			if states := NewStateRanks(rows, method, i == 1); len(states) > 1 {
+				x, y, stdErr := curve(states)
+				panel.Curves = append(panel.Curves, exhibit.Curve{Name: method, X: x, Y: y, StdErr: stdErr})
 			}
 		}
 		if len(panel.Curves) > 0 {
-			panel.Curves = append(panel.Curves, exhibit.Curve{Name: "nominal", X: []float64{0, 1}, Y: []float64{0, 1}})
+			panel.Curves = append(panel.Curves, others...)
 			chart.Panels = append(chart.Panels, panel)
 		}
 	}
-	return chart
-}
-
-func kind(terminal bool) string {
-	if terminal {
-		return "terminal states"
-	}
-	return "non-terminal states"
+	return &chart
 }
