@@ -164,9 +164,6 @@ func (c Chunk) Unit(name string, on any, run func(ctx context.Context, t *Stages
 	return Unit{Name: name + "-" + c.Name, Group: c.Name, Method: base, On: on, Owns: c.OwnsOf(name), Run: run}
 }
 
-// group returns the name of the unit's group.
-func (u *Unit) group() string { return cmp.Or(u.Group, u.Name) }
-
 // owns reports whether a row is the unit's.
 func (u *Unit) owns(r Row) bool { return u.Owns == nil || u.Owns(r) }
 
@@ -175,7 +172,7 @@ func (p *Plan) groups() [][]int {
 	var out [][]int
 	at := map[string]int{}
 	for i := range p.Units {
-		name := p.Units[i].group()
+		name := cmp.Or(p.Units[i].Group, p.Units[i].Name)
 		g, ok := at[name]
 		if !ok {
 			g = len(out)

@@ -109,14 +109,10 @@ func (c Config) Validate() error {
 // Point is a pair of jointly Gaussian Q-values: Q₁ ~ N(Mean, Std²), Q₂ ~ N(0, 1), and their correlation.
 type Point struct{ Mean, Std, Correlation float64 }
 
-// cov returns the covariance of the Q-values.
-func (p Point) cov() *mat.SymDense {
-	return mat.NewSymDense(2, []float64{p.Std * p.Std, p.Correlation * p.Std, p.Correlation * p.Std, 1})
-}
-
 // ClosedForm returns the approximated probability of a₁.
 func (p Point) ClosedForm(beta float64) (float64, error) {
-	probs, err := graphs.ActionProbs([]float64{p.Mean, 0}, p.cov(), beta)
+	cov := mat.NewSymDense(2, []float64{p.Std * p.Std, p.Correlation * p.Std, p.Correlation * p.Std, 1})
+	probs, err := graphs.ActionProbs([]float64{p.Mean, 0}, cov, beta)
 	if err != nil {
 		return 0, err
 	}

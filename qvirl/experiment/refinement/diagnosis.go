@@ -43,12 +43,7 @@ const (
 // The limits are conventions. They were set with the errors against ValueWalk of 24 fits on 8×8 worlds of the paper
 // that no reported result uses (seeds 1020–1027): the drift was within 10 % of the true error, except where training
 // was cut short and the refinement had not come to rest; there it was a quarter too small, and the verdict is doNotUse.
-func diagnose(refined *valuewalk.Refined) diagnosis {
-	atRest, _ := refined.Convergence()
-	return diagnosed(atRest, refined.Diagnostics())
-}
-
-func diagnosed(atRest bool, d valuewalk.RefineDiagnostics) diagnosis {
+func diagnose(atRest bool, d valuewalk.RefineDiagnostics) diagnosis {
 	switch {
 	case !atRest:
 		return doNotUse

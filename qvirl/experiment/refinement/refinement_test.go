@@ -111,10 +111,10 @@ func TestDiagnose(t *testing.T) {
 	} {
 		d := clean
 		c.change(&d)
-		if got := diagnosed(true, d); got != c.want {
+		if got := diagnose(true, d); got != c.want {
 			t.Errorf("%s: %s, want %s", name, diagnoses[got], diagnoses[c.want])
 		}
-		if got := diagnosed(false, d); got != doNotUse {
+		if got := diagnose(false, d); got != doNotUse {
 			t.Errorf("%s, not at rest: %s", name, diagnoses[got])
 		}
 	}

@@ -101,23 +101,17 @@ func secondsOf(rows []experiment.Row, record *experiment.Record, method string) 
 // or nil if the rows hold no refinements.
 func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
 	chart := &exhibit.Chart{Name: "transitions", Title: "From variational to exact"}
-	for _, of := range []struct {
-		label string
-		at    func(name string) *exhibit.Estimate
-	}{
-		{"W₁ to the exact posterior", func(name string) *exhibit.Estimate {
-			return experiment.Average(rows, name, metric.W1)
-		}},
-		{"TV to the exact policy", func(name string) *exhibit.Estimate {
-			return experiment.Average(rows, name, metric.PolicyTV)
-		}},
-		{"CPU seconds a world", func(name string) *exhibit.Estimate { return secondsOf(rows, record, name) }},
-	} {
+	for _, of := range []struct{ label, metric string }{{"W₁ to the exact posterior", metric.W1},
+		{"TV to the exact policy", metric.PolicyTV}, {"CPU seconds a world", Seconds}} {
 		panel := exhibit.Panel{XLabel: "transitions k", YLabel: of.label}
 		for _, from := range []string{Paper, Matched} {
 			curve := exhibit.Curve{Name: from}
 			for k := range maxTransitions {
-				curve.Add(float64(k), of.at(turned(from, k)))
+				if name := turned(from, k); of.metric == Seconds {
+					curve.Add(float64(k), secondsOf(rows, record, name))
+				} else {
+					curve.Add(float64(k), experiment.Average(rows, name, of.metric))
+				}
 			}
 			if len(curve.X) > 1 {
 				panel.Curves = append(panel.Curves, curve)

@@ -199,7 +199,9 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 		if err != nil {
 			return nil, err
 		}
-		verdict, d := diagnose(moved), moved.Diagnostics()
+		atRest, _ := moved.Convergence()
+		d := moved.Diagnostics()
+		verdict := diagnose(atRest, d)
 		right := verdict.right(before <= errorLimit && tvBefore <= tvLimit, after <= errorLimit && tvAfter <= tvLimit)
 		row := experiment.RowOf(name, r.config.Posteriors.World.Name(), r.config.Posteriors.Trajectories, w.Seed)
 		result.Rows = append(result.Rows, row.WithAll(map[string]float64{Error: before, metric.PolicyTV: tvBefore,
