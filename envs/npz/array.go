@@ -35,30 +35,31 @@ var (
 // readArray reads one .npy stream out of an archive of archiveSize bytes. A limit other than 0 is the most numbers that
 // it may have.
 func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
-	dtype, order, shape, err := readHeader(r)
+	dtype, fortran, shape, err := readHeader(r)
 	if err != nil {
 		return nil, err
 	}
-	decode, size, kind, err := decoder(dtype)
-	if err != nil {
-		return nil, err
+	d, ok := dtypes[strings.TrimLeft(dtype, "<>|=")]
+	if !ok {
+		return nil, fmt.Errorf("its dtype is %q, want float64, float32, float16, an integer or bool", dtype)
 	}
 	n, ok := elements(shape)
-	if !ok || int64(n) > archiveSize*maxRatio/int64(size) {
+	if !ok || int64(n) > archiveSize*maxRatio/int64(d.size) {
 		return nil, fmt.Errorf("the declared shape %v cannot fit into a file of %d bytes", shape, archiveSize)
 	}
 	if limit > 0 && n > limit {
 		return nil, fmt.Errorf("its shape %v is of more than %d numbers", shape, limit)
 	}
-	a := &Array{Shape: shape, Type: kind}
+	a := &Array{Shape: shape, Type: d.kind}
 	buf := make([]byte, chunk)
+	order := byteOrder(dtype)
 	for len(a.Data) < n {
-		part := buf[:min(chunk/size, n-len(a.Data))*size]
+		part := buf[:min(chunk/d.size, n-len(a.Data))*d.size]
 		if _, err := io.ReadFull(r, part); err != nil {
 			return nil, fmt.Errorf("cut off after %d of %d numbers: %w", len(a.Data), n, noEOF(err))
 		}
-		for ; len(part) > 0; part = part[size:] {
-			a.Data = append(a.Data, decode(part))
+		for ; len(part) > 0; part = part[d.size:] {
+			a.Data = append(a.Data, d.decode(order, part))
 		}
 	}
 	switch _, err := io.ReadFull(r, buf[:1]); { // reaching the end also verifies the checksum
@@ -67,7 +68,7 @@ func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
 	case !errors.Is(err, io.EOF):
 		return nil, err
 	}
-	if order == "True" {
+	if fortran == "True" {
 		a.Data = transpose(a.Data, shape)
 	}
 	return a, nil
@@ -122,12 +123,9 @@ func readTexts(r io.Reader, limit int) ([]string, error) {
 	if limit > 0 && count > limit {
 		return nil, fmt.Errorf("it holds %d texts, more than %d", count, limit)
 	}
-	width, order := 4, binary.ByteOrder(binary.LittleEndian)
+	width, order := 4, byteOrder(dtype)
 	if field[2] == "S" {
 		width = 1
-	}
-	if field[1] == ">" {
-		order = binary.BigEndian
 	}
 	var texts []string
 	raw := make([]byte, n*width)
@@ -203,39 +201,34 @@ func parseHeader(header string) (dtype, fortran string, shape []int, err error) 
 	return d[1], f[1], shape, nil
 }
 
-// decoder returns the function that decodes one number of a NumPy dtype, and the number of its bytes.
-func decoder(dtype string) (decode func([]byte) float64, size int, kind Type, err error) {
-	var order binary.ByteOrder = binary.LittleEndian
+// dtypes are NumPy's numbers without their byte order: how many bytes one takes, and how it is decoded.
+var dtypes = map[string]struct {
+	size   int
+	kind   Type
+	decode func(o binary.ByteOrder, b []byte) float64
+}{
+	"f8": {8, Float64, func(o binary.ByteOrder, b []byte) float64 { return math.Float64frombits(o.Uint64(b)) }},
+	"f4": {4, Float32, func(o binary.ByteOrder, b []byte) float64 {
+		return float64(math.Float32frombits(o.Uint32(b)))
+	}},
+	"f2": {2, Float32, func(o binary.ByteOrder, b []byte) float64 { return half(o.Uint16(b)) }},
+	"i8": {8, Int64, func(o binary.ByteOrder, b []byte) float64 { return float64(int64(o.Uint64(b))) }},
+	"i4": {4, Int64, func(o binary.ByteOrder, b []byte) float64 { return float64(int32(o.Uint32(b))) }},
+	"i2": {2, Int64, func(o binary.ByteOrder, b []byte) float64 { return float64(int16(o.Uint16(b))) }},
+	"i1": {1, Int64, func(_ binary.ByteOrder, b []byte) float64 { return float64(int8(b[0])) }},
+	"u8": {8, Int64, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint64(b)) }},
+	"u4": {4, Int64, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint32(b)) }},
+	"u2": {2, Int64, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint16(b)) }},
+	"u1": {1, Int64, func(_ binary.ByteOrder, b []byte) float64 { return float64(b[0]) }},
+	"b1": {1, Bool, func(_ binary.ByteOrder, b []byte) float64 { return float64(min(b[0], 1)) }},
+}
+
+// byteOrder is that of a dtype.
+func byteOrder(dtype string) binary.ByteOrder {
 	if strings.HasPrefix(dtype, ">") {
-		order = binary.BigEndian
+		return binary.BigEndian
 	}
-	switch strings.TrimLeft(dtype, "<>|=") {
-	case "f8":
-		return func(b []byte) float64 { return math.Float64frombits(order.Uint64(b)) }, 8, Float64, nil
-	case "f4":
-		return func(b []byte) float64 { return float64(math.Float32frombits(order.Uint32(b))) }, 4, Float32, nil
-	case "f2":
-		return func(b []byte) float64 { return half(order.Uint16(b)) }, 2, Float32, nil
-	case "i8":
-		return func(b []byte) float64 { return float64(int64(order.Uint64(b))) }, 8, Int64, nil
-	case "i4":
-		return func(b []byte) float64 { return float64(int32(order.Uint32(b))) }, 4, Int64, nil
-	case "i2":
-		return func(b []byte) float64 { return float64(int16(order.Uint16(b))) }, 2, Int64, nil
-	case "i1":
-		return func(b []byte) float64 { return float64(int8(b[0])) }, 1, Int64, nil
-	case "u8":
-		return func(b []byte) float64 { return float64(order.Uint64(b)) }, 8, Int64, nil
-	case "u4":
-		return func(b []byte) float64 { return float64(order.Uint32(b)) }, 4, Int64, nil
-	case "u2":
-		return func(b []byte) float64 { return float64(order.Uint16(b)) }, 2, Int64, nil
-	case "u1":
-		return func(b []byte) float64 { return float64(b[0]) }, 1, Int64, nil
-	case "b1":
-		return func(b []byte) float64 { return float64(min(b[0], 1)) }, 1, Bool, nil
-	}
-	return nil, 0, 0, fmt.Errorf("its dtype is %q, want float64, float32, float16, an integer or bool", dtype)
+	return binary.LittleEndian
 }
 
 // half returns the number of half precision that has the given bits: a sign, 5 of the exponent and 10 of the fraction.
