@@ -6,7 +6,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/go-birl/birl/envs/demo"
-	"github.com/go-birl/birl/envs/training"
 )
 
 // heldOutLimit is the most transitions that the held-out log-likelihood is computed on while training: evenly spaced
@@ -47,9 +46,6 @@ func newHeldOut(trajectories []demo.Trajectory, runs []*Data) *heldOut {
 	}
 	return h
 }
-
-// finalize frees the states without waiting for the garbage collector, which does not see their size.
-func (h *heldOut) finalize() { training.Finalize(h.states...) }
 
 // logLikelihood returns the mean log-likelihood of the actions, by run.
 func (h *heldOut) logLikelihood(p *program, v *vectors) ([]float64, error) {

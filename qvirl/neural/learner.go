@@ -103,7 +103,7 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 		groups = (len(t.Runs) + groupSize - 1) / groupSize
 	}
 	out, aux := make([]*Fitted, len(t.Runs)), make([]explored, len(t.Runs))
-	watch := newWatcher(t, progress, l.config.Steps, groups)
+	watch := &watcher{watch: t.Watch, progress: progress, steps: l.config.Steps, done: make([]int, groups)}
 	progress.Report(0, l.config.Steps*groups, "compiling")
 	err = parallel.Each(ctx, groups, func(ctx context.Context, g int) error {
 		first, end := g*len(t.Runs)/groups, (g+1)*len(t.Runs)/groups

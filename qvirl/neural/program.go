@@ -103,10 +103,11 @@ func (p *program) buildStep(inputs []*graph.Node) []*graph.Node {
 		gradient := p.gradient(loss, parts)
 		norm := graph.Sqrt(graph.ReduceSum(graph.Square(gradient), 1))
 		terms := append([]Term{{"loss", loss.Total}}, append(loss.Terms, Term{termGradient, norm})...)
-		p.name(terms)
 		values := make([]*graph.Node, len(terms))
+		p.terms = p.terms[:0]
 		for i, t := range terms {
 			values[i] = graph.ExpandAxes(t.Value, 0, -1)
+			p.terms = append(p.terms, t.Name)
 		}
 		figures = append(figures, graph.Concatenate(values, -1))
 
@@ -139,14 +140,6 @@ func (p *program) gradient(loss Loss, parts []*graph.Node) *graph.Node {
 		gradients[i] = graph.Reshape(g, runs, g.Shape().Size()/runs)
 	}
 	return graph.Concatenate(gradients, 1)
-}
-
-// name keeps the names of the terms.
-func (p *program) name(terms []Term) {
-	p.terms = p.terms[:0]
-	for _, t := range terms {
-		p.terms = append(p.terms, t.Name)
-	}
 }
 
 // buildOutputs returns the outputs [runs, n, actions, outputs] of the first of the objective's networks for trained

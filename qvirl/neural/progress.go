@@ -16,10 +16,6 @@ type watcher struct {
 	done     []int // by program
 }
 
-func newWatcher(t *Task, progress irl.Progress, steps, programs int) *watcher {
-	return &watcher{watch: t.Watch, progress: progress, steps: steps, done: make([]int, programs)}
-}
-
 // program returns what program i reports its points to.
 func (w *watcher) program(i int) func(Point) {
 	return func(p Point) {

@@ -62,7 +62,7 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	}
 	if len(j.task.HeldOut) > 0 {
 		j.heldOut = newHeldOut(j.task.HeldOut, j.sampler.expert)
-		defer j.heldOut.finalize()
+		defer training.Finalize(j.heldOut.states...)
 	}
 	if err := j.checkpoint.load(&j.state); err != nil {
 		return err

@@ -85,7 +85,10 @@ func single[O neural.Objective](name, short string, aux, beta bool, objective O)
 // ensemble returns the ensemble of models of the method of another name. They are not calibrated by default: the
 // average of its members is what holds back their confidence, and to calibrate each would take six times as long.
 func ensemble[O neural.Objective](name, of, short string, aux bool, objective O) Method {
-	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: loadEnsemble[O],
+	load := func(dir, backend string) (neural.Model, error) {
+		return neural.LoadEnsemble(dir, func(dir string) (neural.Model, error) { return load[O](dir, backend) })
+	}
+	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: load,
 		build: func(training neural.Config, overrides [][]byte) (neural.Method, error) {
 			training.Folds = 0
 			c := Config[O]{Training: training, Objective: objective, Members: members}
@@ -103,11 +106,6 @@ func ensemble[O neural.Objective](name, of, short string, aux bool, objective O)
 // load reads a model of an objective of type O.
 func load[O neural.Objective](dir, backend string) (neural.Model, error) {
 	return neural.Load[O](dir, backend)
-}
-
-// loadEnsemble reads an ensemble of such models.
-func loadEnsemble[O neural.Objective](dir, backend string) (neural.Model, error) {
-	return neural.LoadEnsemble(dir, func(dir string) (neural.Model, error) { return load[O](dir, backend) })
 }
 
 // Names lists the methods.
