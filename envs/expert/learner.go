@@ -77,7 +77,7 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 					chooser = online.forward(next, actions, c.Norm)
 				}
 				target := bellmanTarget(r, discount, after, chooser, c.backup())
-				loss = quantileHuberLoss(choose(now, a), target, c.Huber)
+				loss = quantileHuberLoss(expect(now, OneHot(a, actions, now.DType())), target, c.Huber)
 			}
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)

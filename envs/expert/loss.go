@@ -40,11 +40,6 @@ func quantileHuberLoss(quantiles, target *Node, kappa float64) *Node {
 	return ReduceAllMean(ReduceSum(ReduceMean(Mul(weight, huber), 2), 1))
 }
 
-// choose returns the quantiles [batch, N] of one action for each row of [batch, actions, N].
-func choose(quantiles, actions *Node) *Node {
-	return expect(quantiles, OneHot(actions, quantiles.Shape().Dim(1), quantiles.DType()))
-}
-
 // expect returns Σ_a π_a θ_a, quantiles whose mean is the policy's value.
 //
 //	quantiles [batch, actions, N], policy [batch, actions] → [batch, N]
