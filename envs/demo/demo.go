@@ -204,6 +204,22 @@ func Ended(trajectories []Trajectory) float64 {
 	return n / float64(len(trajectories))
 }
 
+// Ends returns how many trajectories terminated, how many were truncated instead, and of how many neither is known:
+// whoever collected those stopped.
+func (s *Set) Ends() (terminated, truncated, unknown int) {
+	for i := range s.Trajectories {
+		switch t := &s.Trajectories[i]; {
+		case t.Terminated:
+			terminated++
+		case t.Truncated:
+			truncated++
+		default:
+			unknown++
+		}
+	}
+	return terminated, truncated, unknown
+}
+
 // ExpertLogLikelihood returns the mean log-probability that the demonstrator gave the actions taken, per transition,
 // and false if it is not known.
 func (s *Set) ExpertLogLikelihood() (float64, bool) {

@@ -35,6 +35,10 @@ func (s *Set) Remarks() (out []string) {
 	if len(taken) == 1 {
 		out = append(out, "only one action was ever taken: demonstrations tell what is preferred by other choices too")
 	}
+	if _, _, unknown := s.Ends(); unknown > 0 && unknown == len(s.Trajectories) {
+		out = append(out, "no trajectory is marked as terminated or truncated: all are read as cut off by whoever "+
+			"recorded them, and none shows what ends an episode")
+	}
 	if n := len(s.Merged); n > 0 {
 		out = append(out, fmt.Sprintf("observations are read as float32, which is too coarse for most changes from "+
 			"row to row of the features %s: subtract an offset before storing them, such as the first time from times",

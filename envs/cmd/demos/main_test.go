@@ -38,7 +38,7 @@ func TestConvertAndShow(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	want := out + ": 2 trajectories of Moonbase-v0, 3 transitions\n" +
-		"  observations [1], 4 actions, taken 1, 2, 0, 0 times\n  by the pilot\n" +
+		"  observations [1], 4 actions, taken 1, 2, 0, 0 times\n  by the pilot\n  ends: 2 terminated\n" +
 		"  return 4.00 ± 1.41, from 3.00 to 5.00\n" +
 		"  note: 2 of 4 actions never occur: 2 3; actions count from 0, wherever the environment's begin\n"
 	if stdout != want {
@@ -51,6 +51,33 @@ func TestConvertAndShow(t *testing.T) {
 		!strings.Contains(stdout, "2 trajectories of an environment not named") ||
 		!strings.Contains(stderr, "absent.npz") {
 		t.Errorf("show of two files of which one is absent: status %d, says\n%s%s", status, stdout, stderr)
+	}
+}
+
+// TestEndsAreCounted: of rows that terminate or are truncated, both at once, or neither.
+func TestEndsAreCounted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "recorded.csv")
+	const unknown = "no trajectory is marked as terminated or truncated"
+	for _, c := range []struct {
+		ends [][2]int // terminated and truncated
+		want string
+	}{
+		{[][2]int{{1, 0}, {0, 1}, {0, 1}, {1, 1}, {0, 0}}, "  ends: 2 terminated, 2 truncated, 1 not known\n"},
+		{[][2]int{{0, 1}}, "  ends: 1 truncated\n"},
+		{[][2]int{{0, 0}, {0, 0}}, "  ends: 2 not known\n"},
+	} {
+		text := "episode,obs_0,action,next_obs_0,terminated,truncated\n"
+		for i, end := range c.ends {
+			text += fmt.Sprintf("%d,0,0,1,0,0\n%d,1,1,2,%d,%d\n", i, i, end[0], end[1])
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status, stdout, stderr := run(t, "show", path)
+		if status != 0 || !strings.Contains(stdout, c.want) ||
+			strings.Contains(stdout, unknown) != (c.want == "  ends: 2 not known\n") {
+			t.Errorf("%v: status %d, says\n%s%s", c.ends, status, stdout, stderr)
+		}
 	}
 }
 

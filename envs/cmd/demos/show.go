@@ -145,6 +145,14 @@ func show(w io.Writer, path string, s *demo.Set) {
 		}
 		fmt.Fprintln(w)
 	}
+	var ends []string
+	terminated, truncated, unknown := s.Ends()
+	for i, n := range []int{terminated, truncated, unknown} {
+		if n > 0 {
+			ends = append(ends, fmt.Sprint(n, []string{" terminated", " truncated", " not known"}[i]))
+		}
+	}
+	fmt.Fprintf(w, "  ends: %s\n", strings.Join(ends, ", "))
 	if r := s.Returns(); r != nil {
 		fmt.Fprintf(w, "  return %.2f ± %.2f, from %.2f to %.2f\n", r.Mean, r.Std, r.Min, r.Max)
 	}
