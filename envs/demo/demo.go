@@ -143,6 +143,9 @@ type Description struct {
 	Expert string   `json:"expert,omitempty"`
 	Beta   *float64 `json:"beta,omitempty"`
 	Seed   uint64   `json:"seed"`
+	// Incomplete says in words, of a collection that a fault or an interruption ended, how many episodes were cut off,
+	// which are trajectories of neither end, and by what.
+	Incomplete string `json:"incomplete,omitempty"`
 	// Source says where an imported set came from.
 	Source string `json:"source,omitempty"`
 	// Made says how the environment was made, if not by its id alone.

@@ -21,6 +21,9 @@ func (s *Set) Taken() map[int]int {
 
 // Remarks says in sentences what a file may have meant otherwise than it is read.
 func (s *Set) Remarks() (out []string) {
+	if s.Incomplete != "" {
+		out = append(out, s.Incomplete)
+	}
 	taken := s.Taken()
 	if never := s.Actions - len(taken); never > 0 {
 		var some []int

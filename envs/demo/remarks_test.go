@@ -19,6 +19,8 @@ func TestRemarks(t *testing.T) {
 	}
 	endless := of([]int{1}, 2, []float32{1, 2, 3}, 0, 1)
 	endless.Trajectories[0].Terminated = false
+	failed := of([]int{1}, 2, []float32{1, 2, 3}, 0, 1)
+	failed.Incomplete = "of 3 episodes, 1 was cut off"
 	mixed := of([]int{1}, 2, []float32{1, 2, 3}, 0, 1)
 	mixed.Trajectories = append(mixed.Trajectories, endless.Trajectories[0])
 	for name, c := range map[string]struct {
@@ -36,8 +38,9 @@ func TestRemarks(t *testing.T) {
 		"one action": {of([]int{1}, 1, []float32{0, 1, 2}, 0, 0), []string{"only one action was ever taken"}},
 		"a feature that never changes": {of([]int{3}, 2, []float32{1, 2, 3, 4, 2, 3, 5, 2, 3}, 0, 1),
 			[]string{"the same in all observations: 1 2 of 3"}},
-		"no end that is known":  {endless, []string{"no trajectory is marked as terminated or truncated"}},
-		"one end that is known": {mixed, nil},
+		"no end that is known":     {endless, []string{"no trajectory is marked as terminated or truncated"}},
+		"a collection that failed": {failed, []string{failed.Incomplete}},
+		"one end that is known":    {mixed, nil},
 	} {
 		got := c.set.Remarks()
 		if len(got) != len(c.want) {

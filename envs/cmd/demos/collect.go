@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,8 +39,8 @@ func newCollect() *cobra.Command {
 		Long: `collect makes an environment by its Gymnasium id, lets a policy that chooses actions uniformly at random
 act in it, stores the episodes in FILE.npz with a description in FILE.json, and reads the file back.
 Episode k is reset with the seed --seed + k. After an interruption or a fault, what was collected until
-then is stored all the same; where it would replace a file, in FILE.partial.npz, or FILE.partial-2.npz
-and so on.
+then is stored all the same, with the episodes that were cut off, and FILE.json says how many they are
+and why; where it would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.
 
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for
 environments in which an episode follows from its seed and actions.`,
@@ -52,7 +54,8 @@ environments in which an episode follows from its seed and actions.`,
 	f := c.Flags()
 	f.StringVar(&o.out, "out", "", "file for the episodes, ending in .npz (required)")
 	f.IntVar(&o.episodes, "episodes", 20, "number of episodes")
-	f.IntVar(&o.maxSteps, "max-steps", 0, "end an episode after so many steps (default: where the environment ends it)")
+	f.IntVar(&o.maxSteps, "max-steps", 0, "end an episode after so many steps, and store it as neither terminated "+
+		"nor truncated (default: where the environment ends it)")
 	f.Int64Var(&o.seed, "seed", 1, "seed of the first episode, and of the policy")
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
@@ -129,6 +132,7 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	}
 	out := o.out
 	if failed != nil {
+		set.Incomplete = o.incomplete(cmd.Context(), set.Trajectories, failed)
 		out = demo.PartialPath(out)
 	}
 	if err := set.Write(out); err != nil {
@@ -143,4 +147,20 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 		return fmt.Errorf("%s holds what was collected before: %w", out, failed)
 	}
 	return nil
+}
+
+// incomplete says how much of a collection that failed there is, and why there is no more.
+func (o *collectOptions) incomplete(ctx context.Context, collected []demo.Trajectory, failed error) string {
+	cutOff := 0
+	for i := range collected {
+		if t := &collected[i]; !t.Terminated && !t.Truncated && (o.maxSteps == 0 || t.Len() < o.maxSteps) {
+			cutOff++
+		}
+	}
+	cause, _, _ := strings.Cut(failed.Error(), "\n") // without Python's traceback
+	if why := context.Cause(ctx); why != nil {       // names the signal
+		cause = strings.ReplaceAll(cause, context.Canceled.Error(), why.Error())
+	}
+	return fmt.Sprintf("of %d episodes that were to be collected, there are %d whole and %d cut off: %s", o.episodes,
+		len(collected)-cutOff, cutOff, cause)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 )
 
@@ -51,6 +54,42 @@ func TestConvertAndShow(t *testing.T) {
 		!strings.Contains(stdout, "2 trajectories of an environment not named") ||
 		!strings.Contains(stderr, "absent.npz") {
 		t.Errorf("show of two files of which one is absent: status %d, says\n%s%s", status, stdout, stderr)
+	}
+}
+
+// TestFailedCollectionsSayWhatWasCutOff: not episodes that --max-steps ended, nor those with an end; the description
+// holds it.
+func TestFailedCollectionsSayWhatWasCutOff(t *testing.T) {
+	episode := func(steps int, terminated, truncated bool) demo.Trajectory {
+		return demo.Trajectory{Observations: make([]float32, steps+1), Actions: make([]int, steps),
+			Terminated: terminated, Truncated: truncated, Seed: demo.NoSeed}
+	}
+	collected := []demo.Trajectory{episode(2, true, false), episode(5, false, false), episode(3, false, true),
+		episode(4, false, false)}
+	failed := errors.New("the wheel came off\n    Traceback")
+	for maxSteps, want := range map[int]string{
+		0: "of 9 episodes that were to be collected, there are 2 whole and 2 cut off: the wheel came off",
+		5: "of 9 episodes that were to be collected, there are 3 whole and 1 cut off: the wheel came off"} {
+		o := collectOptions{episodes: 9, maxSteps: maxSteps}
+		if got := o.incomplete(t.Context(), collected, failed); got != want {
+			t.Errorf("--max-steps %d: %q, want %q", maxSteps, got, want)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("signal interrupt"))
+	o := collectOptions{episodes: 9}
+	text := o.incomplete(ctx, collected, fmt.Errorf("step: %w", context.Canceled))
+	if !strings.HasSuffix(text, "cut off: step: signal interrupt") {
+		t.Errorf("an interruption: %q", text)
+	}
+	set := demo.Set{Description: demo.Description{ObservationShape: []int{1}, Actions: 2, Incomplete: text},
+		Trajectories: collected}
+	path := filepath.Join(t.TempDir(), "x.npz")
+	if err := set.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if status, stdout, stderr := run(t, "show", path); status != 0 || !strings.Contains(stdout, "  note: "+text+"\n") {
+		t.Errorf("show: status %d, says\n%s%s", status, stdout, stderr)
 	}
 }
 
