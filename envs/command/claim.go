@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/gofrs/flock"
 )
@@ -13,15 +14,25 @@ import (
 // lockFile is the file that is locked in a folder.
 const lockFile = ".lock"
 
+// tries is how often a file is locked anew that was removed meanwhile.
+const tries = 100
+
 // Claim keeps other commands from writing to out, a file or a folder, until the release, or this process's end. It
-// locks a file in the folder, or beside the file, that stays.
+// locks a file in the folder, or beside the file, which the release removes.
 func Claim(out string, folder bool) (release func(), err error) {
 	path := filepath.Join(out, lockFile)
 	if !folder {
 		path = filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".lock")
 	}
-	lock := flock.New(path)
-	mine, err := lock.TryLock()
+	lock, mine := flock.New(path, flock.SetPermissions(0o666)), false // where it stays, other users can lock it too
+	for range tries {
+		mine, err = lock.TryLock()
+		if err != nil || !mine || named(lock) {
+			break
+		}
+		_ = lock.Unlock() // of a file that a release removed after it was opened here
+		mine = false
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--out %s: there is no folder %s: %w", out, filepath.Dir(path), fs.ErrNotExist)
 	}
@@ -31,7 +42,20 @@ func Claim(out string, folder bool) (release func(), err error) {
 	if !mine {
 		return nil, fmt.Errorf("--out: another command writes to %s at the moment; name another, or wait for it", out)
 	}
-	return func() { _ = lock.Unlock() }, nil // the process's end does it otherwise
+	return sync.OnceFunc(func() {
+		_ = os.Remove(path) // while it is locked; where files that are open cannot be removed, it stays
+		_ = lock.Unlock()   // the process's end does it otherwise
+	}), nil
+}
+
+// named reports whether the file that is locked still has its name, by which others find it.
+func named(lock *flock.Flock) bool {
+	locked, err := lock.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(lock.Path())
+	return err == nil && os.SameFile(locked, there)
 }
 
 // ClaimFolder claims out, a folder, and makes it if it is missing; then the release removes it, if nothing was written
@@ -46,10 +70,8 @@ func ClaimFolder(out string) (release func(), err error) {
 		return unlock, err
 	}
 	return func() {
-		if entries, err := os.ReadDir(out); err == nil && len(entries) == 1 { // the lock
-			_ = errors.Join(os.Remove(filepath.Join(out, lockFile)), os.Remove(out)) // tidiness alone
-		}
 		unlock()
+		_ = os.Remove(out) // unless there is something in it
 	}, nil
 }
 

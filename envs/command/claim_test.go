@@ -3,7 +3,10 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -37,6 +40,77 @@ func TestClaim(t *testing.T) {
 	if _, err := Claim(filepath.Join(dir, "absent", "x"), false); err == nil ||
 		!strings.Contains(err.Error(), "absent") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestLocksLeaveNothing: neither after work nor after a refusal, of this command or an earlier one.
+func TestLocksLeaveNothing(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "x.npz")
+	release, err := ClaimFile(out, false, []string{out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(out, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(dir, ".x.npz.lock")
+	held, err := os.Stat(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written, err := os.Stat(out); err != nil || held.Mode() != written.Mode() {
+		t.Errorf("the lock has the mode %v, the file %v (error %v)", held.Mode(), written, err)
+	}
+	release()
+	if err := os.WriteFile(lock, nil, 0o600); err != nil { // of a process that was killed
+		t.Fatal(err)
+	}
+	if _, err := ClaimFile(out, false, []string{out}); err == nil {
+		t.Error("a file that exists is claimed")
+	}
+	other, err := Claim(out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release() // again: it is not this one's any more
+	if _, err := Claim(out, false); err == nil {
+		t.Error("a second release freed the lock of another")
+	}
+	other()
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the folder holds %v (error %v), want x.npz alone", entries, err)
+	}
+}
+
+// TestOneAtATime: of many that claim a file, release it and so remove its lock, no two hold it at once.
+func TestOneAtATime(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "x.npz")
+	var holders, claimed, both atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 2000 {
+				release, err := Claim(out, false)
+				if err != nil {
+					if !strings.Contains(err.Error(), "another command") {
+						t.Error(err)
+					}
+					continue
+				}
+				claimed.Add(1)
+				if holders.Add(1) > 1 {
+					both.Add(1)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				release()
+			}
+		})
+	}
+	all.Wait()
+	if both.Load() > 0 || claimed.Load() < 10 {
+		t.Errorf("%d claims, of which %d met another", claimed.Load(), both.Load())
 	}
 }
 
