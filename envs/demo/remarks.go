@@ -60,7 +60,8 @@ func (s *Set) Remarks() (out []string) {
 			"numbered need a feature each, 1 in that state and 0 in others")
 	case len(shape) > 1:
 		out = append(out, fmt.Sprintf("observations of the shape %v are read as %d features: pictures are bytes "+
-			"[frames, height, width]", shape, s.ObservationSize()))
+			"[frames, height, width] with at least two frames, and each observation is the one before it without its "+
+			"first frame, and a frame more", shape, s.ObservationSize()))
 	}
 	return out
 }

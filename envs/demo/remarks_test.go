@@ -33,6 +33,8 @@ func TestRemarks(t *testing.T) {
 		"a number that is not whole": {of(nil, 2, []float32{1, 2.5, 3}, 0, 1), nil},
 		"pictures of another layout": {of([]int{1, 2, 1}, 2, []float32{1, 2, 3, 4, 5, 6}, 0, 1),
 			[]string{"[1 2 1] are read as 2"}},
+		"pictures in no sequence": {of([]int{2, 1, 1}, 2, []float32{1, 2, 3, 4, 5, 6}, 0, 1),
+			[]string{"each observation is the one before it without its first frame"}},
 		"many that never occur": {of([]int{1}, 1e9, []float32{0, 1, 2}, 1e9-1, 1e9-2),
 			[]string{"999999998 of 1000000000 actions never occur: 0 1 2 3 4 5 6 7 8 9 …"}},
 		"one action": {of([]int{1}, 1, []float32{0, 1, 2}, 0, 0), []string{"only one action was ever taken"}},
