@@ -486,12 +486,15 @@ func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 10)
 	for _, c := range []struct {
-		seed uint64
-		n    int
-		from string
-		want []int
-	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}},
-		{7, 2, "4:8", []int{6, 7}}} {
+		seed  uint64
+		n     int
+		from  string
+		want  []int
+		wraps bool
+	}{{0, 3, "", []int{0, 1, 2}, false}, {2, 3, "", []int{6, 7, 8}, false}, {3, 3, "", []int{9, 0, 1}, true},
+		{1, 2, "4:8", []int{6, 7}, false}, {7, 2, "4:8", []int{6, 7}, true}, {4, 2, "", []int{8, 9}, false},
+		{5, 2, "", []int{0, 1}, true}, {0, 7, "", []int{0}, false}, {1, 7, "", []int{7}, true},
+		{3, 10, "", []int{0}, false}} {
 		o := trainOptions{demos: "demos.npz", betas: []float64{1}, discount: 0.9, trajectories: c.n, seed: c.seed,
 			episodes: c.from}
 		_, used, err := o.task(t.Context())
@@ -506,6 +509,9 @@ func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 				t.Errorf("seed %d, %d of %q: episodes %v, want %v", c.seed, c.n, c.from, used.Episodes, c.want)
 				break
 			}
+		}
+		if remarks := strings.Join(o.remarks, "\n"); strings.Contains(remarks, "wraps around") != c.wraps {
+			t.Errorf("seed %d, %d of %q: remarks %q, want one of wrapping: %v", c.seed, c.n, c.from, remarks, c.wraps)
 		}
 	}
 }
