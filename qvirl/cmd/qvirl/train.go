@@ -43,6 +43,7 @@ type trainOptions struct {
 	exploreEvery            int
 	asJSON, explore, force  bool
 	branches                bool
+	seconds                 float64  // that fit took, of all β
 	ignored, remarks        []string // what task has found in the file and not read, and what it may have meant
 }
 
@@ -303,7 +304,7 @@ func (o *trainOptions) tell(w io.Writer, model neural.Model) {
 		heldOut = fmt.Sprintf(", held-out log-likelihood %.3f", *curve[len(curve)-1].HeldOut)
 	}
 	fmt.Fprintf(w, "%s learnt from %d trajectories (%d transitions) in %.0f s%s: model in %s\n", o.method, spec.Demos,
-		spec.Transitions, model.Seconds(), heldOut, o.out)
+		spec.Transitions, o.seconds, heldOut, o.out)
 }
 
 // given returns, as JSON, the fields of a method's config that flags were given for.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
@@ -479,6 +483,40 @@ func TestBetaIsChosen(t *testing.T) {
 	}
 	if _, err := os.Stat("model/" + checkpointDir); err == nil {
 		t.Error("the checkpoint is left over")
+	}
+}
+
+// timedMethod is one whose trainings take as many seconds as β says.
+type timedMethod struct{ neural.Method }
+
+func (timedMethod) Fit(_ context.Context, t *neural.Task, _ irl.Progress) ([]neural.Model, error) {
+	return []neural.Model{timedModel{beta: t.Beta}}, nil
+}
+
+type timedModel struct {
+	neural.Model
+	beta float64
+}
+
+func (m timedModel) Seconds() float64                 { return m.beta }
+func (m timedModel) Calibration() *neural.Calibration { return &neural.Calibration{Foreseen: -m.beta} }
+func (m timedModel) Spec() neural.Spec                { return neural.Spec{Beta: m.beta} }
+func (timedModel) Curve() []neural.CurvePoint         { return nil }
+
+// TestTimeOfAllTrainings: that of choosing among several β is of all of them, also where it begins anew.
+func TestTimeOfAllTrainings(t *testing.T) {
+	for want, betas := range map[string][]float64{"in 53 s": {30, 3, 20}, "in 7 s": {7}} {
+		o := trainOptions{method: "qvirl", betas: betas}
+		for range 2 {
+			best, err := o.fit(t.Context(), timedMethod{}, &neural.Task{Beta: betas[0]}, nil, io.Discard)
+			if err != nil || best.Spec().Beta != slices.Min(betas) {
+				t.Fatalf("%v: %+v, error %v", betas, best, err)
+			}
+			var says strings.Builder
+			if o.tell(&says, best); !strings.Contains(says.String(), want) {
+				t.Errorf("%v: %q, want %q", betas, says.String(), want)
+			}
+		}
 	}
 }
 

@@ -14,13 +14,14 @@ import (
 // fit returns the model of the task, of several β that by which parts of the demonstrations are foreseen best.
 func (o *trainOptions) fit(ctx context.Context, method neural.Method, task *neural.Task, progress irl.Progress,
 	notes io.Writer) (best neural.Model, err error) {
+	o.seconds = 0
 	if len(o.betas) == 1 {
-		return fitOne(ctx, method, task, progress)
+		return o.fitOne(ctx, method, task, progress)
 	}
 	for i, beta := range o.betas {
 		t := *task
 		t.Beta, t.Checkpoint = beta, filepath.Join(task.Checkpoint, fmt.Sprintf("beta-%g", beta))
-		m, err := fitOne(ctx, method, &t, progress.Stage(fmt.Sprintf("β = %g: ", beta), i, 1, len(o.betas)))
+		m, err := o.fitOne(ctx, method, &t, progress.Stage(fmt.Sprintf("β = %g: ", beta), i, 1, len(o.betas)))
 		if err != nil {
 			return nil, err
 		}
@@ -37,11 +38,13 @@ func (o *trainOptions) fit(ctx context.Context, method neural.Method, task *neur
 	return best, nil
 }
 
-// fitOne returns the model of a task of one run.
-func fitOne(ctx context.Context, method neural.Method, task *neural.Task, progress irl.Progress) (neural.Model, error) {
+// fitOne returns the model of a task of one run, and counts the time that it took.
+func (o *trainOptions) fitOne(ctx context.Context, method neural.Method, task *neural.Task, progress irl.Progress) (
+	neural.Model, error) {
 	models, err := method.Fit(ctx, task, progress)
 	if err != nil {
 		return nil, err
 	}
+	o.seconds += models[0].Seconds()
 	return models[0], nil
 }
