@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,5 +129,16 @@ func (s *single) Set(text string) error {
 		return fmt.Errorf("given twice, first as %q", *s.given)
 	}
 	s.given = &text
-	return s.Value.Set(text)
+	err := s.Value.Set(text)
+	if bad, ok := errors.AsType[*strconv.NumError](err); ok {
+		if errors.Is(err, strconv.ErrRange) {
+			return fmt.Errorf("%q is too large a number", bad.Num)
+		}
+		return fmt.Errorf("want %s, not %q", kinds[bad.Func], bad.Num)
+	}
+	return err
 }
+
+// kinds are what functions of strconv read.
+var kinds = map[string]string{"ParseFloat": "a number", "ParseInt": "a whole number",
+	"ParseUint": "a whole number that is not negative", "ParseBool": "true or false"}

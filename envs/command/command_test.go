@@ -145,3 +145,30 @@ func TestFlagsOfOneValueAreGivenOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestFlagsSayWhatTheyWant: of one of a list too, and not in terms of the parser.
+func TestFlagsSayWhatTheyWant(t *testing.T) {
+	for given, want := range map[string]string{
+		"--beta=1,x":       `want a number, not "x"`,
+		"--beta=":          `want a number, not ""`,
+		"--discount=half":  `want a number, not "half"`,
+		"--discount=1e999": `"1e999" is too large a number`,
+		"--steps=1.5":      `want a whole number, not "1.5"`,
+		"--seed=-1":        `want a whole number that is not negative, not "-1"`,
+		"--force=perhaps":  `want true or false, not "perhaps"`,
+	} {
+		root := &cobra.Command{Use: "root", Run: func(*cobra.Command, []string) {}}
+		f := root.Flags()
+		f.Float64Slice("beta", nil, "")
+		f.Float64("discount", 0, "")
+		f.Int("steps", 0, "")
+		f.Uint64("seed", 0, "")
+		f.Bool("force", false, "")
+		name, value, _ := strings.Cut(given, "=")
+		want = fmt.Sprintf("error: invalid argument %q for %q flag: %s\n", value, name, want)
+		var out strings.Builder
+		if status := Execute(t.Context(), root, []string{given}, &out, &out); status != 1 || out.String() != want {
+			t.Errorf("%s: status %d, %q, want %q", given, status, out.String(), want)
+		}
+	}
+}

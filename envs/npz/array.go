@@ -113,6 +113,9 @@ func readTexts(r io.Reader, limit int) ([]string, error) {
 	}
 	field := textType.FindStringSubmatch(dtype)
 	count, ok := elements(shape)
+	if strings.TrimLeft(dtype, "<>|=") == "O" {
+		return nil, fmt.Errorf("its dtype is %q, of Python's objects; texts are stored by array.astype(str)", dtype)
+	}
 	if field == nil || !ok || len(shape) > 1 {
 		return nil, fmt.Errorf("its dtype is %q and its shape %v, want texts in at most one dimension", dtype, shape)
 	}

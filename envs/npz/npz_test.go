@@ -282,6 +282,14 @@ func TestReadsTexts(t *testing.T) {
 	}
 }
 
+// TestObjectsAreNoTexts: names as pandas gives them are Python's objects, and the error says how to store them.
+func TestObjectsAreNoTexts(t *testing.T) {
+	object := header("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", nil)
+	if _, err := readTexts(bytes.NewReader(object), 0); err == nil || !strings.Contains(err.Error(), ".astype(str)") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestWritesTexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.npz")
 	want := map[string]string{"verdict": "größe Ω", "empty": ""}
