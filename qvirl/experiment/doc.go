@@ -13,5 +13,5 @@
 //
 // No two processes write the same unit unless they are asked to, and the last two files follow from the others, so
 // shards may share a folder or be merged from several (Merge) with the same rows as one run. Units that rows.csv and
-// run.json alone hold, as results are published, are gone on from as well, and so are those of earlier versions.
+// run.json alone hold, as results are published, are gone on from as well.
 package experiment

@@ -212,7 +212,6 @@ func (p *Plan) Compute(ctx context.Context, unit int, progress irl.Progress) (*R
 
 // Find returns the definition of that name.
 func Find(definitions []Definition, name string) (*Definition, error) {
-	name = presentName(name)
 	names := make([]string, len(definitions))
 	for i := range definitions {
 		if names[i] = definitions[i].Name; names[i] == name {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,18 +18,9 @@ import (
 //
 // so that rows under the same key need not be computed again, and those under another are not the unit's.
 func (p *Plan) Keys() ([]string, error) {
-	if p.keys == nil {
-		keys, err := p.keysOf(func(u *Unit) int { return method.Version(u.Method) + u.Version })
-		if err != nil {
-			return nil, err
-		}
-		p.keys = keys
+	if p.keys != nil {
+		return p.keys, nil
 	}
-	return p.keys, nil
-}
-
-// keysOf returns the keys that the units have at given versions.
-func (p *Plan) keysOf(version func(*Unit) int) ([]string, error) {
 	digests, keys := map[string]string{}, make([]string, len(p.Units))
 	for i := range p.Units {
 		u := &p.Units[i]
@@ -37,7 +29,8 @@ func (p *Plan) keysOf(version func(*Unit) int) ([]string, error) {
 			Version    int
 			On         any
 			Data       []string
-		}{Experiment: p.Experiment, Version: version(u), On: u.On}
+		}{Experiment: p.Experiment, Version: method.Version(u.Method) + u.Version,
+			On: u.On}
 		for _, path := range u.Data {
 			if digests[path] == "" {
 				at, err := Locate(path)
@@ -56,9 +49,24 @@ func (p *Plan) keysOf(version func(*Unit) int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("experiment %s: unit %s: %w", p.Experiment, u.Name, err)
 		}
-		keys[i] = digest(compact(text))[:keyDigits]
+		if text, err = inOrder(text); err != nil {
+			return nil, fmt.Errorf("experiment %s: unit %s: %w", p.Experiment, u.Name, err)
+		}
+		keys[i] = digest(text)[:keyDigits]
 	}
+	p.keys = keys
 	return keys, nil
+}
+
+// inOrder returns JSON without spaces, with the fields of every object in order.
+func inOrder(text []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // seeds have more digits than a float64
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
 }
 
 // keyDigits is the number of a key's hexadecimal digits.

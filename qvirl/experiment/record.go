@@ -45,7 +45,7 @@ type Record struct {
 // UnitSummary says of one unit what differs between units.
 type UnitSummary struct {
 	Unit      string             `json:"unit"`
-	Key       string             `json:"key"` // see Plan.Keys; results of earlier versions have none
+	Key       string             `json:"key"` // see Plan.Keys
 	Rows      int                `json:"rows"`
 	Seconds   map[string]float64 `json:"seconds_per_method"`
 	Processor map[string]float64 `json:"processor_seconds_per_method,omitempty"`
@@ -99,9 +99,7 @@ func (r *Record) unitsOf() (units map[string]int, last string) {
 // ReadRecord reads the record of a run from a folder with results.
 func ReadRecord(dir string) (*Record, error) {
 	r := new(Record)
-	err := readJSON(filepath.Join(dir, RunFile), r)
-	r.rename()
-	return r, err
+	return r, readJSON(filepath.Join(dir, RunFile), r)
 }
 
 // ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the
@@ -167,7 +165,7 @@ func (r *Record) add(u *UnitRecord) {
 		}
 	}
 	for _, note := range u.Notes {
-		r.Notes = append(r.Notes, u.Unit+": "+note)
+		r.Notes = append(r.Notes, u.Unit+noteMark+note)
 	}
 	if r.Started.IsZero() || u.Started.Before(r.Started) {
 		r.Started = u.Started
@@ -175,4 +173,17 @@ func (r *Record) add(u *UnitRecord) {
 	if u.Finished.After(r.Finished) {
 		r.Finished = u.Finished
 	}
+}
+
+// noteMark is between the name of a unit and its note.
+const noteMark = ": "
+
+// notesOf returns the notes of a unit.
+func (r *Record) notesOf(unit string) (notes []string) {
+	for _, note := range r.Notes {
+		if of, text, ok := strings.Cut(note, noteMark); ok && of == unit {
+			notes = append(notes, text)
+		}
+	}
+	return notes
 }

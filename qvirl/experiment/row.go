@@ -68,9 +68,6 @@ func (r Row) Name() string { return method.Name(r.Method, r.Variant) }
 
 var header = []string{"experiment", "environment", "method", "variant", "demos", "seed", "metric", "value", "commit"}
 
-// formerHeader is that of rows whose variants are part of the method's name.
-var formerHeader = []string{"experiment", "environment", "method", "demos", "seed", "metric", "value"}
-
 // names of experiments, methods and metrics, and of environments, whose ids may have a namespace.
 var (
 	namePattern        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
@@ -156,14 +153,12 @@ func ReadRowsFile(path string) ([]Row, error) {
 	return ParseRows(text, path)
 }
 
-// ParseRows reads rows from CSV text; experiments and methods under former names get their present ones. Errors name
-// the file and the line.
+// ParseRows reads rows from CSV text. Errors name the file and the line.
 func ParseRows(text []byte, file string) ([]Row, error) {
 	c := csv.NewReader(bytes.NewReader(text))
 	c.ReuseRecord = true
 	first, err := c.Read()
-	old := slices.Equal(first, formerHeader)
-	if err != nil || !old && !slices.Equal(first, header) {
+	if err != nil || !slices.Equal(first, header) {
 		return nil, fmt.Errorf("experiment: %s, line 1: the header is not %q", file,
 			strings.Join(header, ","))
 	}
@@ -180,10 +175,6 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("experiment: %s: %w", file, err)
 		}
-		if old {
-			base, variant := method.Split(fields[2])
-			fields = []string{fields[0], fields[1], base, variant, fields[3], fields[4], fields[5], fields[6], ""}
-		}
 		row, err := parseRow(fields)
 		if err != nil {
 			line, _ := c.FieldPos(0)
@@ -194,7 +185,7 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 }
 
 func parseRow(fields []string) (Row, error) {
-	r := Row{Experiment: presentName(fields[0]), Environment: fields[1], Method: fields[2], Variant: fields[3],
+	r := Row{Experiment: fields[0], Environment: fields[1], Method: fields[2], Variant: fields[3],
 		Metric: fields[6], Commit: fields[8]}
 	var err error
 	if r.Demos, err = strconv.Atoi(fields[4]); err != nil {

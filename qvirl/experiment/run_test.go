@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -295,68 +294,36 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 	}
 }
 
-// TestResultsOfEarlierVersions: units of all methods on a chunk, each with the whole config, and rows whose variants
-// are part of the method's name; in files of units, and in rows.csv and run.json alone.
-func TestResultsOfEarlierVersions(t *testing.T) {
-	const machine = `{"backend": "go", "cores": 2, "os": "linux", "arch": "amd64", "go": "go1", "commit": "0123456789abcdef",
-		"dirty": true}`
-	want := strings.ReplaceAll(whole(t), ThisMachine("").commit()+"\n", "0123456789ab+\n")
-	rows, err := ParseRows([]byte(want), "rows.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := func(rows []Row) string {
-		text := strings.Join(formerHeader, ",") + "\n"
-		for _, r := range rows {
-			text += fmt.Sprintf("fake,world,%s,5,%d,w1,%v\n", r.Method, r.Seed, r.Value)
-		}
-		return text
-	}
-	files := map[bool]map[string]string{true: {}, false: {}}
-	var summaries []string
-	for i := range 7 {
-		name := fmt.Sprintf("worlds-%04d", 2*i)
-		text := old(slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Seed/2 != uint64(i) }))
-		summary := fmt.Sprintf(`"unit": %q, "rows": 4, "seconds_per_method": {"a": 1, "b": 2, "metrics": 4},
-			"started": "2026-11-01T00:00:00Z", "finished": "2026-11-02T00:00:00Z"`, name)
-		summaries = append(summaries, "{"+summary+`, "machine": 0}`)
-		files[true]["units/"+name+".csv"] = text
-		files[true]["units/"+name+".json"] = fmt.Sprintf(`{"experiment": "fake", %s, "sha256": %q, "notes": ["a note"],
-			"config": {"Worlds": 14, "Chunk": 2}, "machine": %s}`, summary, digest([]byte(text)), machine)
-	}
-	files[false][RowsFile] = old(rows)
-	files[false][RunFile] = fmt.Sprintf(`{"experiment": "fake", "complete": true, "rows_sha256": %q, "config":
-		{"Worlds": 14, "Chunk": 2}, "machines": [%s], "units": [%s]}`, digest([]byte(old(rows))), machine,
-		strings.Join(summaries, ","))
-	for units, texts := range files {
+// TestPublishedResultsOfOtherPlans are refused, and stay as they are.
+func TestPublishedResultsOfOtherPlans(t *testing.T) {
+	for want, change := range map[string]func(r *Record, rows *[]Row){
+		"none of its plan's": func(r *Record, _ *[]Row) { r.Units[0].Unit = "elsewhere" },
+		"with the key \"\"":  func(r *Record, _ *[]Row) { r.Units[0].Key = "" },
+		"are of no unit":     func(r *Record, rows *[]Row) { (*rows)[0].Seed = 99 },
+		"a stored config":    func(r *Record, _ *[]Row) { r.Config = []byte(`"none"`) },
+	} {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, UnitsDir), 0o755); err != nil {
+		if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range texts {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+		rows, record, err := ReadResults(dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-		calls.Store(0)
-		newer := fake(config)
-		newer.Units[3].Version++ // what was stored is of the first version
-		left, err := Left(newer, Options{Out: dir})
-		if err != nil || !slices.Equal(left, []int{3}) {
-			t.Errorf("units %v: the units %v are left (error %v), want the one of another version", units, left, err)
+		change(record, &rows)
+		if err := (store{dir: dir}).write(record, rows); err != nil {
+			t.Fatal(err)
 		}
-		record, err := Run(t.Context(), fake(config), Options{Out: dir})
-		if err != nil || calls.Load() != 0 {
-			t.Fatalf("units %v: computed %d units, error %v, want none", units, calls.Load(), err)
+		if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil {
+			t.Fatal(err)
 		}
-		if read(t, dir, RowsFile) != want {
-			t.Errorf("units %v: the rows are\n%s\nwant\n%s", units, read(t, dir, RowsFile), want)
+		before := read(t, dir, RowsFile) + read(t, dir, RunFile)
+		if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err == nil ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "use another folder") {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
-		if s := record.Seconds; s["a"] != 7 || s["b"] != 14 || s["metrics"] != 28 || len(s) != 3 {
-			t.Errorf("units %v: seconds %v", units, s)
-		}
-		if got := record.Commits(); got != "commit 0123456789ab with changes" {
-			t.Errorf("commits: %s", got)
+		if read(t, dir, RowsFile)+read(t, dir, RunFile) != before {
+			t.Errorf("%s: what was published has changed", want)
 		}
 	}
 }
@@ -364,7 +331,7 @@ func TestResultsOfEarlierVersions(t *testing.T) {
 // TestFoldersWithOtherResultsAreProtected: what cannot be gone on from stays as it is.
 func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 	for name, text := range map[string]string{
-		"units/metre.json": `{"length": 1}`,
+		"units/metre.json": `{"length": 1}`, // is nobody's
 		"rows.csv":         "a,b\n1,2\n",
 	} {
 		dir := t.TempDir()
@@ -375,8 +342,8 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(context.Background(), fake(config), Options{Out: dir}); err == nil {
-			t.Errorf("%s was taken for results", name)
+		if _, err := Run(context.Background(), fake(config), Options{Out: dir}); (err == nil) != (name != RowsFile) {
+			t.Errorf("%s: error %v", name, err)
 		}
 		if read(t, path) != text {
 			t.Errorf("%s became %q", name, read(t, path))
@@ -410,8 +377,6 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "a-worlds-0002"},
 		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
 			"is damaged"},
-		"foreign record": {func(u string) error { return os.Rename(u+".json", filepath.Dir(u)+"/elsewhere.json") },
-			"elsewhere.json"},
 	} {
 		dir := t.TempDir()
 		plan := fake(config)

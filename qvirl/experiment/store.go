@@ -89,7 +89,7 @@ func openStore(dir string) (store, error) {
 func (s store) checkOwner() error {
 	var owners []string
 	if had, err := openStore(s.dir); err == nil {
-		owners = append(owners, presentName(had.plan.Experiment))
+		owners = append(owners, had.plan.Experiment)
 	}
 	if record, err := ReadRecord(s.dir); err == nil {
 		owners = append(owners, record.Experiment)

@@ -391,8 +391,9 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
 	}
 	if own := uint64(available / n); n < available && o.seed >= own {
-		o.remarks = append(o.remarks, fmt.Sprintf("--seed %d wraps around at the end of the %d episodes to choose from: "+
-			"smaller seeds learn from these too; those up to %d have %d each of their own", o.seed, available, own-1, n))
+		o.remarks = append(o.remarks, fmt.Sprintf("--seed %d wraps around at the end of the %d episodes to choose "+
+			"from: smaller seeds learn from these too; those up to %d have %d each of their own", o.seed, available,
+			own-1, n))
 	}
 	used, err := newUsedEpisodes(o.demos)
 	if err != nil {

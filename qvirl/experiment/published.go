@@ -1,0 +1,72 @@
+package experiment
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// adopt brings what rows.csv and run.json alone hold, as results are published, into files of units, from which a run
+// goes on. Which rows are a unit's follows from the plan of the config that they were computed with.
+func (s store) adopt(plan *Plan) error {
+	if _, err := os.Stat(filepath.Join(s.dir, RowsFile)); err != nil {
+		return nil
+	}
+	if record, err := ReadRecord(s.dir); err == nil && !slices.ContainsFunc(record.Units, s.lacks) {
+		return nil
+	}
+	rows, record, err := ReadResults(s.dir)
+	if err != nil {
+		return err
+	}
+	if plan.of == nil {
+		return fmt.Errorf("experiment: %s holds results that this plan cannot go on from; use another folder", s.dir)
+	}
+	of, err := plan.of(record.Config)
+	if err == nil {
+		err = s.split(rows, record, of)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: %s holds results of a config that this program cannot go on from; use another "+
+			"folder: %w", s.dir, err)
+	}
+	return nil
+}
+
+// lacks reports whether there is no file of a unit, not even a damaged one.
+func (s store) lacks(u UnitSummary) bool {
+	return !slices.ContainsFunc([]string{".csv", ".json"}, func(ending string) bool {
+		_, err := os.Stat(s.path(u.Unit, u.Key, ending))
+		return err == nil
+	})
+}
+
+// split keeps the units of published results that there are no files of; plan is that of their config.
+func (s store) split(rows []Row, record *Record, plan *Plan) error {
+	kept := 0
+	for _, u := range record.Units {
+		i := slices.IndexFunc(plan.Units, func(planned Unit) bool { return planned.Name == u.Unit })
+		if i < 0 || u.Key == "" {
+			return fmt.Errorf("unit %q with the key %q is none of its plan's", u.Unit, u.Key)
+		}
+		var own []Row
+		for _, row := range rows {
+			if plan.Units[i].owns(row) {
+				own = append(own, row)
+			}
+		}
+		if kept += len(own); !s.lacks(u) {
+			continue
+		}
+		unit := UnitRecord{Experiment: s.plan.Experiment, UnitSummary: u, Machine: record.Machines[u.Machine],
+			Notes: record.notesOf(u.Unit)}
+		if err := s.put(unit, own); err != nil {
+			return err
+		}
+	}
+	if kept != len(rows) {
+		return fmt.Errorf("of its %d rows %d are of no unit, or of two", len(rows), len(rows)-kept)
+	}
+	return nil
+}
