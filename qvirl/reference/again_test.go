@@ -133,7 +133,6 @@ func TestChainsBeginAnew(t *testing.T) {
 		if more, err := again(samples, 1000); more || err != nil {
 			t.Errorf("of samples that hold what is known: anew %v, error %v", more, err)
 		}
-		known := len(s.modes)
 		s.modes = s.modes[:1]
 		for _, k := range s.chains {
 			k.blocks = nil
@@ -142,9 +141,8 @@ func TestChainsBeginAnew(t *testing.T) {
 		if more, err := again(samples, 3999); more || err != nil {
 			t.Errorf("soon after: anew %v, error %v", more, err)
 		}
-		if more, err := again(samples, 4000); !more || err != nil || len(s.modes) != known {
-			t.Errorf("of samples that hold more: anew %v, error %v, %d explanations of %d", more, err, len(s.modes),
-				known)
+		if more, err := again(samples, 4000); !more || err != nil || len(s.modes) < 2 {
+			t.Errorf("of samples that hold more: anew %v, error %v, %d explanations", more, err, len(s.modes))
 		}
 		for i, k := range s.chains {
 			if k.trace.Len() > 0 || k.blocks == nil || k.jumps == 0 {

@@ -27,9 +27,10 @@ const (
 // places may each have several explanations, and all of them together more than can be found: a chain jumps in one
 // place at a time, too, and leaves the others as they are.
 type block struct {
-	at    []int
-	modes modes
-	share float64 // of the jumps
+	at     []int
+	modes  modes
+	shifts [][]float64 // or, with nothing else, differences of modes
+	share  float64     // of the jumps
 }
 
 // blocks returns all coordinates, and those in which modes differ, in one place at a time; nil of a single mode.
@@ -41,7 +42,7 @@ func (m modes) blocks() []block {
 	for j := range all {
 		all[j] = j
 	}
-	blocks, size, covariances := []block{{at: all, modes: m}}, 0, m.covariances()
+	blocks, size, covariances := []block{{at: all, modes: m}, {shifts: m.shifts()}}, 0, m.covariances()
 	for _, at := range m.differences() {
 		if size += len(m) * len(at) * len(at); len(blocks) > mostBlocks || size > blockSize {
 			break
@@ -53,14 +54,16 @@ func (m modes) blocks() []block {
 	return blocks
 }
 
-// share gives half of the jumps to all coordinates, and the others equal shares; a block in which no jump led from one
-// mode to another, by their counts, gets a tenth of that.
+const whole = 2 // blocks are of all coordinates
+
+// share gives a third of the jumps each to all coordinates, shifts and all other blocks together; a block in which no
+// jump led from one mode to another, by their counts, gets a tenth of that.
 func share(blocks []block, counts []int) {
 	sum := 0.0
 	for i := range blocks {
 		blocks[i].share = 1
-		if i == 0 {
-			blocks[i].share = math.Max(1, float64(len(blocks)-1))
+		if i < whole {
+			blocks[i].share = math.Max(1, float64(len(blocks)-whole))
 		}
 		if counts[i] == 0 {
 			blocks[i].share *= idleShare
@@ -244,13 +247,20 @@ func (k *chain) jump() {
 }
 
 // jumpIn proposes a draw of the mixture in a block, and accepts it with the probability
-// min(1, π(u') q(u) / (π(u) q(u'))). It reports whether that has led from one mode to another.
+// min(1, π(u') q(u) / (π(u) q(u'))), or a shift by a difference of modes, there or back. It reports whether that has
+// led from one mode to another.
 func (k *chain) jumpIn(b *block) bool {
 	if k.at.known < likelihoodToo {
 		k.at.evaluate(k.target, likelihoodToo)
 	}
 	to := newState(len(k.at.u))
 	copy(to.u, k.at.u)
+	if b.shifts != nil {
+		sign := float64(1 - 2*k.rng.IntN(2))
+		floats.AddScaled(to.u, sign, b.shifts[k.rng.IntN(len(b.shifts))])
+		to.evaluate(k.target, gradientToo)
+		return k.accept(&to, to.logDensity()-k.at.logDensity())
+	}
 	from, drawn := make([]float64, len(b.at)), b.modes.draw(k.rng)
 	for i, j := range b.at {
 		from[i], to.u[j] = k.at.u[j], drawn[i]
@@ -259,10 +269,15 @@ func (k *chain) jumpIn(b *block) bool {
 	k.target.spent += 2 * dense * float64(len(b.modes)*len(b.at)+b.modes.size()) // of the mixture at both places
 	left, led := b.modes.logDensities(from), b.modes.logDensities(drawn)
 	gain := to.logDensity() - k.at.logDensity() + floats.LogSumExp(left) - floats.LogSumExp(led)
+	return k.accept(&to, gain) && floats.MaxIdx(left) != floats.MaxIdx(led)
+}
+
+// accept goes to a state that was just evaluated with the probability min(1, exp(gain)), and reports whether it does.
+func (k *chain) accept(to *state, gain float64) bool {
 	if !(math.Log(k.rng.Float64()) < gain) {
 		return false
 	}
-	k.at.copyFrom(&to)
+	k.at.copyFrom(to)
 	k.keep()
-	return floats.MaxIdx(left) != floats.MaxIdx(led)
+	return true
 }

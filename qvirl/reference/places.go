@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -12,6 +13,9 @@ const (
 	mostSets = 10_000 // that are counted, of pairs of
 	mostTold = 64     // modes, and
 	mostWays = 16     // that are kept beside the places
+
+	sameShift  = 0.01 // of its length, by which two shifts may differ that count as one
+	mostShifts = 64
 )
 
 // set says of each coordinate of u whether it belongs.
@@ -134,4 +138,50 @@ func places(differences []set) (out []set) {
 		out = append(slices.DeleteFunc(out, place.takes), place)
 	}
 	return out
+}
+
+// shifts returns the differences of pairs of modes, of two that are the same or opposite one, the most frequent first.
+// Where several places have explanations of their own, in whatever directions, the differences in one of them are the
+// most frequent, and all combinations can be reached by them.
+func (m modes) shifts() (out [][]float64) {
+	type difference struct {
+		d      []float64
+		length float64
+		times  int
+	}
+	var all, distinct []*difference
+	for i, a := range m[:min(len(m), mostTold)] {
+		for _, b := range m[:i] {
+			d := make([]float64, len(a.u))
+			floats.SubTo(d, a.u, b.u)
+			all = append(all, &difference{d, floats.Norm(d, 2), 1})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *difference) int { return cmp.Compare(a.length, b.length) })
+	for _, a := range all {
+		last, least := len(distinct)-1, a.length*(1-sameShift)
+		for last >= 0 && distinct[last].length >= least && !parallel(a.d, distinct[last].d, sameShift*a.length) {
+			last--
+		}
+		if last >= 0 && distinct[last].length >= least {
+			distinct[last].times++
+		} else {
+			distinct = append(distinct, a)
+		}
+	}
+	slices.SortStableFunc(distinct, func(a, b *difference) int { return b.times - a.times })
+	for _, d := range distinct[:min(len(distinct), mostShifts)] {
+		out = append(out, d.d)
+	}
+	return out
+}
+
+// parallel reports whether two vectors, or one and the opposite of the other, are at most so far from each other.
+func parallel(a, b []float64, distance float64) bool {
+	same, opposite := 0.0, 0.0
+	for j, x := range a {
+		same += (x - b[j]) * (x - b[j])
+		opposite += (x + b[j]) * (x + b[j])
+	}
+	return math.Min(same, opposite) <= distance*distance
 }

@@ -1,10 +1,13 @@
 package reference
 
 import (
+	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -30,6 +33,83 @@ func TestPlaces(t *testing.T) {
 	slices.SortFunc(members, slices.Compare)
 	if want := [][]int{{0, 1}, {2, 4, 5}, {7}}; !slices.EqualFunc(members, want, slices.Equal) {
 		t.Errorf("places %v, want %v", members, want)
+	}
+}
+
+// TestShifts: of modes at the corners of a box in any position, the most frequent differences are its sides.
+func TestShifts(t *testing.T) {
+	const dim = 5
+	rng := rand.New(rand.NewPCG(1, 1))
+	random := mat.NewDense(dim, dim, nil)
+	random.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, random)
+	var qr mat.QR
+	qr.Factorize(random)
+	var axes mat.Dense
+	qr.QTo(&axes)
+	var corners modes
+	for corner := range 1 << dim {
+		u := make([]float64, dim)
+		for j := range dim {
+			side := (2 + float64(j)/3) * float64(corner>>j&1)
+			floats.AddScaled(u, side, mat.Col(nil, j, &axes))
+		}
+		for j := range u {
+			u[j] += 1e-3 * rng.NormFloat64() // as climbs end
+		}
+		corners = append(corners, &mode{u: u})
+	}
+	shifts := corners.shifts()
+	if len(shifts) != mostShifts {
+		t.Errorf("%d shifts, want %d", len(shifts), mostShifts)
+	}
+	for j := range dim {
+		side := mat.Col(nil, j, &axes)
+		floats.Scale(2+float64(j)/3, side)
+		if !slices.ContainsFunc(shifts[:dim], func(d []float64) bool { return parallel(d, side, 0.01) }) {
+			t.Errorf("side %d is none of the most frequent differences", j)
+		}
+	}
+}
+
+// TestChainsShift: chains that jump by differences of modes alone have the posterior's shares of all rooms paying.
+func TestChainsShift(t *testing.T) {
+	const rooms, few, perChain = 4, 2, 2000
+	var samples *mcmc.Posterior
+	_, err := mcmc.Fit(t.Context(), []*irl.Problem{row(t, rooms, few)}, nil, func(ctx context.Context, p *irl.Problem,
+		job *mcmc.Job) (irl.Posterior, error) {
+		s := sampling{config: Default(), problem: p, job: job}
+		for _, prepare := range []func(context.Context) error{s.prepare, s.warmUp,
+			func(context.Context) error { return s.findBlocks() }} {
+			if err := prepare(ctx); err != nil {
+				return nil, err
+			}
+		}
+		moved := 0
+		for _, k := range s.chains {
+			k.trace = s.newTrace(len(k.draw))
+			for range 4 * perChain {
+				k.move(hamiltonianKernel)
+				if k.jumpIn(&k.blocks[1]) {
+					moved++
+				}
+				k.trace.Add(k.draw, k.last)
+			}
+		}
+		if moved < 1000 {
+			t.Errorf("%d shifts were accepted, too few to tell anything", moved)
+		}
+		samples = s.collect(perChain)
+		return samples, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, std := rowMarginals(rooms, few)
+	for i := range rooms {
+		// about 1,000 effective draws: a standard error of 0.03 std, and of the deviation as much
+		if r := samples.Reward(i); math.Abs(r.Mean()-mean[i]) > 0.12*std[i] || math.Abs(r.StdDev()/std[i]-1) > 0.12 {
+			t.Errorf("room %d: %g ± %g, want %g ± %g", i, r.Mean(), r.StdDev(), mean[i], std[i])
+		}
 	}
 }
 
