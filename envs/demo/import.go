@@ -128,13 +128,12 @@ type flat struct {
 func importFlat(s *source, o ImportOptions) (*Set, error) {
 	episode := s.array("episode", 1, -1, npz.Int64)
 	m := len(episode.Data)
-	f := flat{name: s.archive.Path(), episodes: make([]int, m)}
+	f := flat{name: s.archive.Path(), episodes: npz.Narrow[int](episode.Data)}
 	for i, v := range episode.Data {
 		if math.Abs(v) >= maxSeed { // rounded already
 			s.fail("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: "+
 				"number them anew", i, v)
 		}
-		f.episodes[i] = int(v)
 	}
 	f.actions = s.integers("action", m, 0, maxNumbers)
 	f.shape, f.obs = s.observations("obs", m)

@@ -66,14 +66,12 @@ func (s *source) integers(name string, n int, low, high float64) []int {
 	if a.Type != npz.Int64 && len(a.Data) > 0 { // NumPy makes an empty list one of floats
 		s.fail(name, "it holds %s, want integers", a.Type)
 	}
-	out := make([]int, len(a.Data))
 	for i, v := range a.Data {
 		if v < low || v > high {
 			s.fail(name, "[%d] is %.0f, want %.0f to %.0f", i, v, low, high)
 		}
-		out[i] = int(v)
 	}
-	return out
+	return npz.Narrow[int](a.Data)
 }
 
 // rewards reads floats up to MaxReward; integers will do.
@@ -91,13 +89,11 @@ func (s *source) rewards(name string, n int) []float64 {
 // is not nil, watches the rounding.
 func (s *source) rows(name string, n int, r *rounding) (shape []int, data []float32) {
 	a := s.array(name, -1, n, npz.Float32, npz.Float64, npz.Int64, npz.Bool)
-	data = make([]float32, len(a.Data))
 	size := max(1, len(a.Data)/max(1, a.Shape[0]))
 	for i, v := range a.Data {
 		if v != v {
 			s.fail(name, "[%d] has NaN at %d", i/size, i%size)
 		}
-		data[i] = float32(v)
 		if r != nil {
 			r.add(i%size, v)
 		}
@@ -107,7 +103,7 @@ func (s *source) rows(name string, n int, r *rounding) (shape []int, data []floa
 			s.fail(name, "its shape is %v", a.Shape)
 		}
 	}
-	return a.Shape[1:], data
+	return a.Shape[1:], npz.Narrow[float32](a.Data)
 }
 
 // observations reads rows of finite numbers.
@@ -147,7 +143,11 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	seeds := s.integers(arraySeeds, n, NoSeed, maxSeed)
 	rewards := optional(s, arrayRewards, m, s.rewards)
 	logProbs := optional(s, arrayLogProbs, m, func(name string, n int) []float32 {
-		return s.logProbs(name, n, d.Actions)
+		shape, data := s.rows(name, n, nil)
+		if !slices.Equal(shape, []int{d.Actions}) {
+			s.fail(name, "its rows have the shape %v, want [%d], one for each action", shape, d.Actions)
+		}
+		return data
 	})
 	if s.err != nil {
 		return nil, s.err
@@ -262,13 +262,4 @@ func cut[T any](x []T, from, to int) []T {
 		return nil
 	}
 	return x[from:to:to]
-}
-
-// logProbs reads log-probabilities [n, actions].
-func (s *source) logProbs(name string, n, actions int) []float32 {
-	shape, data := s.rows(name, n, nil)
-	if len(shape) != 1 || shape[0] != actions {
-		s.fail(name, "its rows have the shape %v, want [%d], one for each action", shape, actions)
-	}
-	return data
 }
