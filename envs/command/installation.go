@@ -2,10 +2,10 @@ package command
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 )
 
 // Private is the folder that kernel-setup installs into, relative to the root of the clone.
@@ -59,14 +59,8 @@ func UseInstallation() error {
 // holdsCUDA tells whether a CUDA plugin lies in one of the folders of a list.
 func holdsCUDA(list string) bool {
 	for _, folder := range filepath.SplitList(list) {
-		entries, err := os.ReadDir(folder)
-		if err != nil {
-			continue // a folder that is not there holds none
-		}
-		for _, e := range entries {
-			if strings.Contains(e.Name(), "cuda") {
-				return true
-			}
+		if found, _ := fs.Glob(os.DirFS(folder), "*cuda*"); len(found) > 0 { // a folder that is not there holds none
+			return true
 		}
 	}
 	return false
