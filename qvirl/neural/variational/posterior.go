@@ -230,15 +230,11 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 // points reads a network's outputs [points, 2 + d] for a demonstrator's β.
 func (o Objective) points(outputs []float32, beta float64) []point {
 	size := outEmbedding + o.Embedding
-	points, numbers := make([]point, len(outputs)/size), make([]float64, len(outputs)/size*o.Embedding)
-	unit := o.unit(beta)
+	points, numbers, unit := make([]point, len(outputs)/size), npz.Widen(outputs), o.unit(beta)
 	for i := range points {
-		row, embedding := outputs[i*size:(i+1)*size], numbers[i*o.Embedding:(i+1)*o.Embedding]
-		for k, x := range row[outEmbedding:] {
-			embedding[k] = float64(x)
-		}
-		points[i] = point{mean: unit * float64(row[outMean]), std: unit * math.Exp(float64(row[outLogStd])),
-			embedding: embedding}
+		row := numbers[i*size : (i+1)*size]
+		points[i] = point{mean: unit * row[outMean], std: unit * math.Exp(row[outLogStd]),
+			embedding: row[outEmbedding:]}
 	}
 	return points
 }
