@@ -104,13 +104,7 @@ func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 			w.samples.Q.SetRow(at, all.Q.RawRowView(i))
 		}
 	}
-	for j := 0; j < p.RewardDim(); j++ {
-		e, err := irl.NewEmpirical(mat.Col(nil, j, w.samples.Reward))
-		if err != nil {
-			return nil, err
-		}
-		w.reward = append(w.reward, e)
-	}
+	w.reward = irl.Empiricals(w.samples.Reward)
 	return w, nil
 }
 
