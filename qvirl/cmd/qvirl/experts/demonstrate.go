@@ -2,8 +2,8 @@ package experts
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,11 +102,25 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions, β = %g\n", out, len(set.Trajectories), set.Environment,
 		set.Transitions(), o.Beta)
 	fmt.Fprintf(w, "  return %.2f ± %.2f, from %.2f to %.2f\n", r.Mean, r.Std, r.Min, r.Max)
-	for _, name := range slices.Sorted(maps.Keys(set.Statistics)) {
-		fmt.Fprintf(w, "  %s %.4f\n", name, set.Statistics[name])
-	}
+	tellStatistics(w, set.Statistics)
 	if failed != nil {
 		return fmt.Errorf("%s holds what was collected before: %w", out, failed)
 	}
 	return nil
+}
+
+// tellStatistics writes the statistics of demonstrations in words.
+func tellStatistics(w io.Writer, statistics map[string]float64) {
+	var quantiles []string
+	for _, q := range []int{5, 25, 50, 75, 95} {
+		quantiles = append(quantiles, fmt.Sprintf("%.2f (%d %%)", statistics[fmt.Sprintf("return_q%02d", q)], q))
+	}
+	fmt.Fprintf(w, "  quantiles of the return %s\n", strings.Join(quantiles, ", "))
+	fmt.Fprintf(w, "  log-likelihood of its own actions %.4f, entropy of its policy %.4f\n",
+		statistics[expert.LogLikelihood], statistics[expert.ActionEntropy])
+	alike := ""
+	if part, ok := statistics[expert.GreedyAlike]; ok {
+		alike = fmt.Sprintf(", and %.1f %% do what the best ones do", 100*part)
+	}
+	fmt.Fprintf(w, "  %.1f %% of the actions were the best ones%s\n", 100*statistics[expert.GreedyActions], alike)
 }

@@ -65,3 +65,22 @@ func TestFallen(t *testing.T) {
 		t.Error("the best network is said to be worse")
 	}
 }
+
+// TestStatisticsAreWords: what demonstrations are told by, as "demos show" names it.
+func TestStatisticsAreWords(t *testing.T) {
+	statistics := map[string]float64{expert.ActionEntropy: 1.0886, expert.LogLikelihood: -1.0812,
+		expert.GreedyActions: 0.32, "return_q05": 13.0769, "return_q25": 14, "return_q50": 15.5, "return_q75": 16,
+		"return_q95": 20}
+	const want = `  quantiles of the return 13.08 (5 %), 14.00 (25 %), 15.50 (50 %), 16.00 (75 %), 20.00 (95 %)
+  log-likelihood of its own actions -1.0812, entropy of its policy 1.0886
+  32.0 % of the actions were the best ones`
+	var says strings.Builder
+	if tellStatistics(&says, statistics); says.String() != want+"\n" {
+		t.Errorf("it says\n%s\nwant\n%s", says.String(), want)
+	}
+	says.Reset()
+	statistics[expert.GreedyAlike] = 0.456
+	if tellStatistics(&says, statistics); says.String() != want+", and 45.6 % do what the best ones do\n" {
+		t.Errorf("of a game where actions are alike it says\n%s", says.String())
+	}
+}
