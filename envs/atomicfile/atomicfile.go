@@ -123,7 +123,11 @@ func create(path string) (f *os.File, target string, err error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("there is no folder %s: %w", filepath.Dir(target), fs.ErrNotExist)
+		folder, why := filepath.Dir(target), "there is no folder"
+		if _, missing := os.Stat(folder); missing == nil { // such as /proc
+			why = "no file can be made in"
+		}
+		err = fmt.Errorf("%s %s: %w", why, folder, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot write %s: %w", path, err)

@@ -50,3 +50,15 @@ func TestOnlyRegularFilesAreReplaced(t *testing.T) {
 		t.Errorf("the pipe was replaced: %v, %v", info, err)
 	}
 }
+
+// TestFoldersWithoutNewFiles: of one that is there, nobody says that it is missing.
+func TestFoldersWithoutNewFiles(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip(err)
+	}
+	for _, err := range []error{Write("/proc/x", content("x")), Check("/proc/x")} {
+		if err == nil || strings.Contains(err.Error(), "no folder") || !strings.Contains(err.Error(), "/proc/x") {
+			t.Errorf("error %v", err)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func Claim(out string, folder bool) (release func(), err error) {
 		_ = lock.Unlock() // of a file that a release removed after it was opened here
 		mine = false
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, missing := os.Stat(filepath.Dir(path)); missing != nil && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--out %s: there is no folder %s: %w", out, filepath.Dir(path), fs.ErrNotExist)
 	}
 	if err != nil {

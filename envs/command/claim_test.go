@@ -38,8 +38,13 @@ func TestClaim(t *testing.T) {
 		again()
 	}
 	if _, err := Claim(filepath.Join(dir, "absent", "x"), false); err == nil ||
-		!strings.Contains(err.Error(), "absent") {
+		!strings.Contains(err.Error(), "there is no folder "+filepath.Join(dir, "absent")) {
 		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat("/proc/self"); err == nil {
+		if _, err := Claim("/proc/x.npz", false); err == nil || strings.Contains(err.Error(), "there is no folder") {
+			t.Errorf("a folder in which no file can be made: error %v", err)
+		}
 	}
 }
 
