@@ -22,11 +22,11 @@ import (
 type Row struct {
 	Experiment  string
 	Environment string
-	Method      string // as the registry has it
-	Variant     string // of the method: "setting=value" of what differs from its default, joined by commas
-	Demos       int    // number of demonstrations (trajectories), or of queries
-	Seed        uint64 // of the world, its demonstrations and all that was computed from them
-	Metric      string
+	Method      string  // as the registry has it
+	Variant     string  // of the method: "setting=value" of what differs from its default, joined by commas
+	Demos       int     // number of demonstrations (trajectories), or of queries
+	Seed        uint64  // of the world, its demonstrations and all that was computed from them
+	Metric      string  // as the registry has it
 	Value       float64 // not NaN: a metric that does not exist has no row
 	Commit      string  // of the program that computed it, with a + if its files were changed; empty if not known
 }

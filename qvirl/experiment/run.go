@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/go-birl/birl/envs/progress"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Shard is one of several equal parts of a run: the groups of units whose number, counted from 0, leaves Index − 1 when
@@ -257,6 +258,9 @@ func (r *runner) unit(ctx context.Context, i int) error {
 		if !u.owns(*row) {
 			return fmt.Errorf("its row of %s, %s, %s, seed %d, is not its own", row.Environment, row.Name(), row.Metric,
 				row.Seed)
+		}
+		if err := metric.Check(row.Experiment, row.Metric); err != nil {
+			return err
 		}
 	}
 	if err := r.store.put(record, result.Rows); err != nil {

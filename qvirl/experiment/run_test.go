@@ -544,7 +544,7 @@ func TestUnitsKeepTheirStateUntilTheyAreFinished(t *testing.T) {
 			if fails {
 				return nil, errors.New("interrupted")
 			}
-			return &Result{Rows: []Row{{Environment: "ALE/Pong-v5", Method: "m", Metric: "x"}}}, nil
+			return &Result{Rows: []Row{{Environment: "ALE/Pong-v5", Method: "m", Metric: "w1"}}}, nil
 		}}}}
 	if _, err := Run(t.Context(), plan, Options{Out: dir}); err == nil || found != "" {
 		t.Errorf("error %v; found %q before anything was kept", err, found)
@@ -591,6 +591,21 @@ func TestResultsThatAreBeingWrittenAreWaitedFor(t *testing.T) {
 		}
 		if err != nil || !got.Complete || len(rows) != got.Rows {
 			t.Errorf("%d rows of %+v, error %v, of results that were being written", len(rows), got, err)
+		}
+	}
+}
+
+// TestUnknownMetricsAreRefused runs a unit whose row has a metric that the registry lacks, and one with a metric of its
+// own.
+func TestUnknownMetricsAreRefused(t *testing.T) {
+	for name, want := range map[string]string{"no_such_metric": "registry.csv", "Regret": ""} {
+		plan := &Plan{Experiment: "test", Scale: "tiny", Config: 1, Units: []Unit{{Name: "all",
+			Run: func(context.Context, *Stages) (*Result, error) {
+				return &Result{Rows: []Row{{Environment: "world", Method: "m", Metric: name}}}, nil
+			}}}}
+		_, err := Run(t.Context(), plan, Options{Out: t.TempDir()})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

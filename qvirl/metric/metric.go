@@ -14,23 +14,19 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// The metrics, by the names that they have in result rows.
+// The metrics that Evaluate computes. The registry says what each is.
 const (
-	// Wasserstein-1 distance to the reference, mean over rewards
-	W1 = "w1"
-	// marginal log density of the true reward, mean over rewards
+	W1                        = "w1"
 	LogDensity                = "log_density"
-	RewardCoverage            = "reward_coverage"             // fraction of true rewards in their 90 % interval
-	PolicyCoverage            = "policy_coverage"             // fraction of the expert's action probabilities in theirs
-	PolicyCoverageNonterminal = "policy_coverage_nonterminal" // the same over non-terminal states
-	// total variation to the reference's policy, mean over states
-	PolicyTV            = "policy_tv"
-	PolicyTVNonterminal = "policy_tv_nonterminal" // the same over non-terminal states
-	// L1 distance (twice the total variation), mean over states
-	PolicyL1            = "policy_l1"
-	PolicyL1Nonterminal = "policy_l1_nonterminal" // the same over non-terminal states
-	W1NoDet             = "w1_nodet"              // as w1, to ValueWalk without the log-determinant
-	PolicyTVNoDet       = "policy_tv_nodet"       // as policy_tv, to ValueWalk without the log-determinant
+	RewardCoverage            = "reward_coverage"
+	PolicyCoverage            = "policy_coverage"
+	PolicyCoverageNonterminal = "policy_coverage_nonterminal"
+	PolicyTV                  = "policy_tv"
+	PolicyTVNonterminal       = "policy_tv_nonterminal"
+	PolicyL1                  = "policy_l1"
+	PolicyL1Nonterminal       = "policy_l1_nonterminal"
+	W1NoDet                   = "w1_nodet"
+	PolicyTVNoDet             = "policy_tv_nodet"
 )
 
 // Names lists all metrics in the order of a table.

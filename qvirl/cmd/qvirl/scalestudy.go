@@ -42,18 +42,18 @@ func quickScaling() scaleConfig {
 	return scaleConfig{Tasks: []int{1, 2}, Worlds: 4, Side: 3, Stores: []int{10, 20, 40}, Chunk: 20, Rows: 140}
 }
 
-// The metrics of the study.
+// The metrics of the study, which the registry of package metric explains.
 const (
-	wallSeconds      = "wall_seconds"      // from the submission to the last unit
-	processorSeconds = "processor_seconds" // of all tasks' processes
-	unitSeconds      = "unit_seconds"      // processor time within units
-	compileSeconds   = "compile_seconds"   // processor time of the first world's QVIRL less the second's, on 8×8 worlds
-	checkSeconds     = "check_seconds"     // processor time of looking at what a folder holds, which each task does
-	mergeSeconds     = "merge_seconds"     // processor time of writing rows.csv and run.json
-	recordMB         = "record_mb"         // of all units' records and the plan together
+	wallSeconds      = "wall_seconds"
+	processorSeconds = "processor_seconds"
+	unitSeconds      = "unit_seconds"
+	compileSeconds   = "compile_seconds"
+	checkSeconds     = "check_seconds"
+	mergeSeconds     = "merge_seconds"
+	recordMB         = "record_mb"
 	rowCount         = "rows"
-	coreSeconds      = "core_seconds" // of a stored run: its processor time, else its time by the clock on all cores
-	pieces           = "pieces"       // worlds or learners of a stored run
+	coreSeconds      = "core_seconds"
+	pieces           = "pieces"
 )
 
 // scaleDefinition is the study as the command lists it. It runs this program's own processes.
@@ -208,7 +208,7 @@ func (c scaleConfig) store(ctx context.Context, units int) (map[string]float64, 
 				for _, seed := range chunk.Seeds {
 					for k := range c.Rows {
 						r.Rows = append(r.Rows, experiment.Row{Environment: "gridworld-8x8", Method: "qvirl", Demos: 5,
-							Seed: seed, Metric: fmt.Sprintf("metric_%03d", k),
+							Seed: seed, Metric: fmt.Sprintf("Metric_%03d", k),
 							Value: math.Sqrt(float64(seed) + float64(k)/7)})
 					}
 				}

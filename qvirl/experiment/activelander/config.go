@@ -24,19 +24,14 @@ const (
 	Random = "qvirl-random"
 )
 
-// The metrics. The column demos of their rows is the number of queries that have been answered.
+// The metrics, which the registry of package metric explains. The column demos of their rows is the number of queries
+// that have been answered.
 const (
-	// Return is the mean return of the apprentice over episodes with fixed seeds, the same for all.
-	Return = "return"
-	// HeldOut is the mean log-likelihood of the actions of demonstrations that no course has seen.
-	HeldOut = "held_out_log_likelihood"
-	// Query is the candidate that is asked about next, QueryScore what the acquisition function gave it, and
-	// QueryStdErr the Monte Carlo standard error of that.
-	Query       = "query"
-	QueryScore  = "query_score"
-	QueryStdErr = "query_standard_error"
-	// ChoosingSeconds and TrainingSeconds are the wall-clock times of the choice of the next query and of training on
-	// with its answer.
+	Return          = "return"
+	HeldOut         = "held_out_log_likelihood"
+	Query           = "query"
+	QueryScore      = "query_score"
+	QueryStdErr     = "query_standard_error"
 	ChoosingSeconds = "choosing_seconds"
 	TrainingSeconds = "training_seconds"
 )

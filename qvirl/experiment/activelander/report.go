@@ -5,16 +5,14 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // measures are the metrics that have a panel and a table.
 var measures = []struct {
-	metric, title, label string
-	decimals             int
-}{
-	{Return, "Return of the apprentice", "mean return", 1},
-	{HeldOut, "Log-likelihood of held-out actions", "log-likelihood (nats)", 3},
-}
+	metric   string
+	decimals int
+}{{Return, 1}, {HeldOut, 3}}
 
 // Report makes the learning curves, and tables of some of their points and of the paired differences.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
@@ -30,9 +28,9 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		"of a run begin with the same trajectory and choose among the same candidates, and all apprentices meet the "+
 		"same episodes. Differences are those within runs.", len(runs)))
 	for _, m := range measures {
-		t := exhibit.Table{Name: m.metric, Title: m.title}
+		t := exhibit.Table{Name: m.metric, Title: metric.Title(m.metric)}
 		differences := exhibit.Table{Name: m.metric + "_difference",
-			Title: m.title + ", less that with queries at random"}
+			Title: t.Title + ", less that with queries at random"}
 		at := experiment.DemosOf(rows, m.metric)
 		for _, k := range at {
 			c := exhibit.Column{Metric: m.metric, Name: fmt.Sprintf("after %d", k), Decimals: m.decimals}
@@ -75,7 +73,7 @@ func ordered(rows []experiment.Row) []string { return experiment.Ordered(rows, P
 func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	chart := exhibit.Chart{Name: "learning-curve", Title: "Active learning in Lunar Lander"}
 	for _, m := range measures {
-		panel := exhibit.Panel{XLabel: "queries", YLabel: m.label}
+		panel := exhibit.Panel{XLabel: "queries", YLabel: metric.Label(m.metric)}
 		for _, method := range ordered(rows) {
 			panel.Curves = append(panel.Curves, experiment.Learning(rows, method, m.metric, 1))
 		}

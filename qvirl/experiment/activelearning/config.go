@@ -38,21 +38,15 @@ const (
 	randomSuffix   = "-random"
 )
 
-// The metrics. The column demos of their rows is the number of queries that have been answered.
+// The metrics, which the registry of package metric explains. The column demos of their rows is the number of queries
+// that have been answered.
 const (
-	// ReturnTrue is the return of the apprentice, the optimal policy of the posterior mean reward, under the true
-	// reward: 0 for the uniformly random policy, 100 for the optimal one. It is the mean over the courses in a world,
-	// and so is RewardEntropy.
-	ReturnTrue = "return_true"
-	// RewardEntropy is the entropy in nats of the Gaussian with the covariance of the posterior's rewards, all
-	// together.
+	ReturnTrue    = "return_true"
 	RewardEntropy = "reward_entropy"
-	// W1 and PolicyTV are those of package metric, to a posterior that ValueWalk samples from the same demonstrations.
-	W1       = "w1"
-	PolicyTV = "policy_tv"
-	// Query is the state that is asked for next; QueryScore is what the acquisition function gave it.
-	Query      = "query"
-	QueryScore = "query_score"
+	W1            = "w1"
+	PolicyTV      = "policy_tv"
+	Query         = "query"
+	QueryScore    = "query_score"
 )
 
 // courseMetric is the return of one of several courses in a world, course ≥ 1; ReturnTrue is their mean.

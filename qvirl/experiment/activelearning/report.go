@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Report makes the learning curves and tables of some of their points.
@@ -58,17 +59,14 @@ func ordered(rows []experiment.Row) []string {
 // posterior and the distances to the exact posterior (Fig. learning_curve, which shows the first).
 func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	chart := exhibit.Chart{Name: "learning-curve", Title: "Active learning in random gridworlds"}
-	for _, p := range []struct{ metric, label string }{
-		{ReturnTrue, "return under the true reward"}, {RewardEntropy, "entropy of the rewards, nats"},
-		{W1, "W₁ to the exact posterior"}, {PolicyTV, "TV to the exact policy"},
-	} {
-		panel := exhibit.Panel{XLabel: "queries", YLabel: p.label}
+	for _, name := range []string{ReturnTrue, RewardEntropy, W1, PolicyTV} {
+		panel := exhibit.Panel{XLabel: "queries", YLabel: metric.Label(name)}
 		for _, method := range ordered(rows) {
-			if c := experiment.Learning(rows, method, p.metric, 1); len(c.X) > 1 {
+			if c := experiment.Learning(rows, method, name, 1); len(c.X) > 1 {
 				panel.Curves = append(panel.Curves, c)
 			}
 		}
-		if p.metric == ReturnTrue {
+		if name == ReturnTrue {
 			panel.Levels = []exhibit.Level{{Name: "optimal", Y: 100}}
 		}
 		if len(panel.Curves) > 0 {
@@ -92,7 +90,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		for _, c := range columns {
 			key := fmt.Sprintf("%s-%d", c.metric, c.queries)
 			shown = append(shown, exhibit.Column{Metric: key, Name: fmt.Sprintf("%safter %d", c.prefix, c.queries),
-				Decimals: c.decimals})
+				Decimals: c.decimals, Better: metric.Better(c.metric)})
 			for _, r := range rows {
 				if r.Metric == c.metric && r.Demos == c.queries {
 					r.Metric = key

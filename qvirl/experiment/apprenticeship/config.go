@@ -25,21 +25,19 @@ const (
 	Random      = "random" // every action with the same probability
 )
 
-// The metrics. Returns are normalised in each world: 0 is the return of the random policy under the true reward, and
-// 100 that of the optimal one.
+// The metrics, which the registry of package metric explains.
 const (
-	ReturnTrue = "return_true"           // under the true reward
-	ReturnMean = "return_posterior_mean" // mean under ValueWalk's samples
-	ReturnCVaR = "return_posterior_cvar" // CVaR under them
-	ReturnStd  = "return_posterior_std"  // and standard deviation
-	// the same under the samples of a second run of ValueWalk, which no policy was fitted to
+	ReturnTrue        = "return_true"
+	ReturnMean        = "return_posterior_mean"
+	ReturnCVaR        = "return_posterior_cvar"
+	ReturnStd         = "return_posterior_std"
 	ReturnMeanHeldOut = "return_posterior_mean_heldout"
 	ReturnCVaRHeldOut = "return_posterior_cvar_heldout"
 	ReturnStdHeldOut  = "return_posterior_std_heldout"
-	OwnMean           = "return_own_mean" // and under the samples of the method that the policy comes from
+	OwnMean           = "return_own_mean"
 	OwnCVaR           = "return_own_cvar"
 	OwnStd            = "return_own_std"
-	Gap               = "cvar_gap" // by how much another policy's OwnCVaR could at most be higher
+	Gap               = "cvar_gap"
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // tableMethods are the policies in the order of the tables.
@@ -52,15 +53,9 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	t := experiment.Tables{Rows: rows, Methods: tableMethods}
 	t.Add(exhibit.Table{Name: "table2",
 		Title: "Returns of the apprentices", Notes: []string{"Mean and CVaR are under ValueWalk's samples."},
-		Columns: []exhibit.Column{{Metric: ReturnTrue, Name: "true return", Decimals: 1},
-			{Metric: ReturnMean, Name: "posterior mean", Decimals: 1},
-			{Metric: ReturnCVaR, Name: "posterior CVaR", Decimals: 1}}}, paper)
-	columns := []exhibit.Column{{Metric: OwnMean, Name: "own mean", Decimals: 1},
-		{Metric: ReturnMeanHeldOut, Name: "held-out mean", Decimals: 1},
-		{Metric: OwnStd, Name: "own std", Decimals: 1},
-		{Metric: ReturnStdHeldOut, Name: "held-out std", Decimals: 1},
-		{Metric: OwnCVaR, Name: "own CVaR", Decimals: 1},
-		{Metric: ReturnCVaRHeldOut, Name: "held-out CVaR", Decimals: 1}, {Metric: Gap, Name: "gap", Decimals: 4}}
+		Columns: metric.Columns(1, ReturnTrue, ReturnMean, ReturnCVaR)}, paper)
+	columns := append(metric.Columns(1, OwnMean, ReturnMeanHeldOut, OwnStd, ReturnStdHeldOut, OwnCVaR,
+		ReturnCVaRHeldOut), metric.Columns(4, Gap)...)
 	// there may be no held-out samples
 	columns = slices.DeleteFunc(columns, func(c exhibit.Column) bool {
 		return !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == c.Metric })

@@ -20,19 +20,14 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "atari"
 
-// The metrics.
+// The metrics, which the registry of package metric explains. The curve of HeldOut is rows of the metric HeldOut + At +
+// the number of steps.
 const (
-	// Return is the mean score of full episodes with fixed seeds, the same for all.
-	Return = "return"
-	// HeldOut is the mean log-likelihood of held-out actions at the end of training, and HeldOutBest the best one at
-	// any point of its curve. The curve is rows of the metric HeldOut + At + the number of steps.
-	HeldOut     = "held_out_log_likelihood"
-	HeldOutBest = "held_out_log_likelihood_best"
-	At          = "_at_"
-	// Frequencies is HeldOut of the frequencies of the actions in the demonstrations, which stands beside the
-	// demonstrator's own HeldOut.
-	Frequencies = "held_out_log_likelihood_frequencies"
-	// TrainSeconds is the wall-clock time of training.
+	Return       = "return"
+	HeldOut      = "held_out_log_likelihood"
+	HeldOutBest  = "held_out_log_likelihood_best"
+	At           = "_at_"
+	Frequencies  = "held_out_log_likelihood_frequencies"
 	TrainSeconds = "train_seconds"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // paper holds the counts that the paper's text gives.
@@ -93,9 +94,8 @@ func (c Config) addRates(t *experiment.Tables) {
 	}
 	addCompared(t, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
 		Notes: []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
-			c.AVRIL.LearningRate)}, Columns: []exhibit.Column{
-			{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
-			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}})
+			c.AVRIL.LearningRate)},
+		Columns: append(metric.Columns(5, StdMin, StdMax), metric.Columns(0, Below02, Below0001)...)})
 }
 
 // addWeights adds the table that compares weights of the KL divergence in QVIRL's objective.
@@ -104,11 +104,9 @@ func addWeights(t *experiment.Tables) {
 		return m != obstacle.QVIRL && !reweighted(m)
 	})
 	addCompared(t, methods, exhibit.Table{Name: "weights",
-		Title: "QVIRL by the weight of the KL divergence",
-		Notes: []string{"Without a weight in its name: the ELBO's, 1."},
-		Columns: []exhibit.Column{{Metric: W1, Name: "W₁ to ValueWalk", Decimals: 2},
-			{Metric: StdMin, Name: "smallest std", Decimals: 2}, {Metric: StdMax, Name: "largest", Decimals: 2},
-			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2}}})
+		Title:   "QVIRL by the weight of the KL divergence",
+		Notes:   []string{"Without a weight in its name: the ELBO's, 1."},
+		Columns: metric.Columns(2, W1, StdMin, StdMax, MeanAbs)})
 }
 
 // addCompared adds the table of several methods, if there are several.
@@ -136,9 +134,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	out.Add(obstacle.StatesTable("Mean of the optimal value", ValueMean, 1))
 	out.Add(obstacle.StatesTable("Standard deviation of the optimal value", ValueStd, 1))
 	out.Add(exhibit.Table{Name: "collapse", Title: "Collapse",
-		Columns: []exhibit.Column{{Metric: W1, Name: "W₁ to ValueWalk", Decimals: 2},
-			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2},
-			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}}, paper)
+		Columns: append(metric.Columns(2, W1, MeanAbs), metric.Columns(0, Below02, Below0001)...)}, paper)
 	return out.Made, out.Err
 }
 

@@ -19,18 +19,19 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// The metrics. Those of single states are the name, an underscore and the number of the state.
+// The metrics, which the registry of package metric explains. Those of single states are followed by an underscore and
+// the number of the state.
 const (
 	RewardMean = "reward_mean"
 	RewardStd  = "reward_std"
-	ValueMean  = "value_mean" // AVRIL's is its point estimate
+	ValueMean  = "value_mean"
 	ValueStd   = "value_std"
 	W1         = metric.W1
-	StdMin     = "reward_std_min"  // smallest standard deviation of a reward
-	StdMax     = "reward_std_max"  // and largest
-	Below02    = "std_below_0.2"   // number of rewards whose standard deviation is below 0.2
-	Below0001  = "std_below_0.001" // and below 0.001
-	MeanAbs    = "mean_abs"        // mean absolute posterior mean of the rewards
+	StdMin     = "reward_std_min"
+	StdMax     = "reward_std_max"
+	Below02    = "std_below_0.2"
+	Below0001  = "std_below_0.001"
+	MeanAbs    = "mean_abs"
 )
 
 // Units returns the units of the experiment: one of each method.

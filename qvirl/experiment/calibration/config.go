@@ -25,13 +25,13 @@ const Name = "calibration"
 // exactly. QVIRL's own are draws of its Gaussian over rewards, with Clark's approximation of the maximum.
 const ExactMax = "qvirl-exactmax"
 
-// The metrics. A rank is the number of a posterior's samples below the true value, 0 to Samples; it is followed by
-// the number of a state, as in rank_state_7, or is that of one of the Quantities.
+// The metrics, which the registry of package metric explains. A rank is 0 to Samples; its name is followed by the
+// number of a state, as in rank_state_7, or is that of one of the Quantities.
 const (
-	RankState    = "rank_state"    // of the reward of a state that is not terminal
-	RankTerminal = "rank_terminal" // of the reward of a terminal state
-	Coverage50   = "coverage_50"   // share of the non-terminal states whose rank is among the middle 50 % of all
-	Coverage90   = "coverage_90"   // and the middle 90 %
+	RankState    = "rank_state"
+	RankTerminal = "rank_terminal"
+	Coverage50   = "coverage_50"
+	Coverage90   = "coverage_90"
 )
 
 // Quantity is a quantity of which there is one rank in each draw, so that its ranks in different draws are independent.
@@ -39,10 +39,10 @@ type Quantity struct{ Metric, Title string }
 
 // The metrics of the Quantities.
 const (
-	RankVisited       = "rank_visited"        // of the non-terminal state that the demonstrations visit most often
-	RankUnvisited     = "rank_unvisited"      // of a non-terminal state that they do not visit, chosen at random
-	RankValue         = "rank_value"          // of the mean optimal value over the initial states
-	RankLogLikelihood = "rank_log_likelihood" // of the demonstrations
+	RankVisited       = "rank_visited"
+	RankUnvisited     = "rank_unvisited"
+	RankValue         = "rank_value"
+	RankLogLikelihood = "rank_log_likelihood"
 )
 
 // Quantities are the quantities in the order of the tables. RankTerminal is of a terminal state, chosen at random.

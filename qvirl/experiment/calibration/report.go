@@ -7,6 +7,7 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Methods are the methods in the order of the tables.
@@ -50,9 +51,8 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out.Add(exhibit.Table{Name: t.name, Title: t.title, Columns: columns, Notes: []string{t.note}})
 	}
 	out.Add(exhibit.Table{Name: "coverage",
-		Title: "True rewards of non-terminal states in central credible intervals", Columns: []exhibit.Column{
-			{Metric: Coverage50, Name: "in 50 % interval", Decimals: 3},
-			{Metric: Coverage90, Name: "in 90 % interval", Decimals: 3}}})
+		Title:   "True rewards of non-terminal states in central credible intervals",
+		Columns: metric.Columns(3, Coverage50, Coverage90)})
 	return out.Made, out.Err
 }
 

@@ -39,38 +39,23 @@ const QVIRLAux = "qvirl-aux"
 // QVIRLBranches is QVIRL with one step of each action that the demonstrator did not choose as auxiliary transitions.
 const QVIRLBranches = "qvirl-branches"
 
-// The metrics. All but Return are of the model, on demonstrations that no method has seen.
+// The metrics, which the registry of package metric explains. Some stored rows lack ReturnWorst and Terminated.
 const (
-	// Return is the mean return of the apprentice over episodes with fixed seeds, the same for all.
-	Return = "return"
-	// HeldOut is the mean log-likelihood of the held-out actions; HeldOutAirborne is the same where no leg of the
-	// lander touches the ground, as a third of all steps are spent at rest.
-	HeldOut         = "held_out_log_likelihood"
-	HeldOutAirborne = "held_out_log_likelihood_airborne"
-	// ECE is the expected calibration error of the probabilities of all actions (see neural.Scores).
-	ECE = "ece"
-	// HeldOutUncalibrated and ECEUncalibrated are HeldOut and ECE of the probabilities that a calibrated model had of
-	// its own (see neural.Calibration).
-	HeldOutUncalibrated = "held_out_log_likelihood_uncalibrated"
-	ECEUncalibrated     = "ece_uncalibrated"
-	// ReturnWorst is the mean return of the worst twentieth of the episodes, and Terminated the fraction of episodes
-	// that the environment ended before their time, which on the highway is by a crash; some stored rows lack them.
-	// EnvironmentSteps is how many steps apprentices took that learn in the environment, for planning those of a plan
-	// and not those in which the model that it is for explored.
-	ReturnWorst      = "return_worst_5"
-	Terminated       = "terminated"
-	EnvironmentSteps = "environment_steps"
-	// Objective and those like it are mean discounted returns by the rewards that an apprentice was planned for, in
-	// units of a demonstrated step's: of the plan, of the demonstrations, of the model's rollouts and of the test
-	// demonstrations (see planning.Worth). ObjectiveRank is the rank correlation of objective and return along the
-	// curve of planning.
+	Return                = "return"
+	HeldOut               = "held_out_log_likelihood"
+	HeldOutAirborne       = "held_out_log_likelihood_airborne"
+	ECE                   = "ece"
+	HeldOutUncalibrated   = "held_out_log_likelihood_uncalibrated"
+	ECEUncalibrated       = "ece_uncalibrated"
+	ReturnWorst           = "return_worst_5"
+	Terminated            = "terminated"
+	EnvironmentSteps      = "environment_steps"
 	Objective             = "objective"
 	ObjectiveDemonstrated = "objective_demonstrated"
 	ObjectiveRollouts     = "objective_rollouts"
 	ObjectiveOthers       = "objective_others"
 	ObjectiveRank         = "objective_rank"
-	// TrainSeconds is the wall-clock time of the training and calibration, which all runs share: a run's part of it.
-	TrainSeconds = "train_seconds"
+	TrainSeconds          = "train_seconds"
 )
 
 // Config determines the rows of an experiment, up to rounding of the backend.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
 
@@ -21,24 +22,12 @@ var titles = map[string]string{
 
 // measures are the metrics that have a table.
 var measures = []struct {
-	metric, title string
-	decimals      int
+	metric   string
+	decimals int
 }{
-	{Return, "Return of the apprentice", 1},
-	{HeldOut, "Log-likelihood of held-out actions", 3},
-	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", 3},
-	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", 3},
-	{ECE, "Expected calibration error", 3},
-	{ECEUncalibrated, "Expected calibration error before calibration", 3},
-	{ReturnWorst, "Return in the worst twentieth of the episodes", 1},
-	{Terminated, "Episodes that the environment ended before their time", 2},
-	{EnvironmentSteps, "Steps of the environment that learning took", 0},
-	{Objective, "Objective of planning: the plan", 1},
-	{ObjectiveDemonstrated, "Objective of planning: the demonstrations", 1},
-	{ObjectiveRollouts, "Objective of planning: rollouts of the model", 1},
-	{ObjectiveOthers, "Objective of planning: test demonstrations", 1},
-	{ObjectiveRank, "Rank correlation of objective and return along the curve of planning", 2},
-	{TrainSeconds, "Seconds of training and calibration", 1},
+	{Return, 1}, {HeldOut, 3}, {HeldOutAirborne, 3}, {HeldOutUncalibrated, 3}, {ECE, 3}, {ECEUncalibrated, 3},
+	{ReturnWorst, 1}, {Terminated, 2}, {EnvironmentSteps, 0}, {Objective, 1}, {ObjectiveDemonstrated, 1},
+	{ObjectiveRollouts, 1}, {ObjectiveOthers, 1}, {ObjectiveRank, 2}, {TrainSeconds, 1},
 }
 
 // figures are means by method, metric and number of trajectories.
@@ -66,12 +55,12 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 		if t == nil {
 			continue
 		}
-		t.Name, t.Title = m.metric, titles[name]+": "+m.title
+		t.Name, t.Title = m.metric, titles[name]+": "+metric.Title(m.metric)
 		r.Tables = append(r.Tables, *t)
 		if m.metric == Return {
 			t := table(rows, Return, m.decimals, nil, spread)
 			for i := range t.Columns {
-				t.Columns[i].Metric = "return_spread"
+				t.Columns[i].Metric, t.Columns[i].Better = "return_spread", exhibit.Lower
 			}
 			t.Name, t.Title = "return_spread", titles[name]+": Standard deviation of the return from run to run"
 			r.Tables = append(r.Tables, *t)
@@ -192,8 +181,7 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 	if !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == own }) {
 		own = HeldOut
 	}
-	main := []exhibit.Panel{panel(Main(rows), Return, "mean return", 1),
-		panel(Main(rows), own, "−log-likelihood (nats)", -1)}
+	main := []exhibit.Panel{panel(Main(rows), Return, 1), panel(Main(rows), own, -1)}
 	variants := experiment.Where(rows, func(r experiment.Row) bool {
 		return r.Method == variational.Name || !slices.Contains(Compared(), r.Method)
 	})
@@ -201,13 +189,11 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 		Panels: main}}
 	if own != HeldOut {
 		all = append(all, exhibit.Chart{Name: "calibrated", Title: titles[name] + ": calibrated by the demonstrations",
-			Panels: []exhibit.Panel{panel(Main(rows), HeldOut, "log-likelihood (nats)", 1),
-				panel(Main(rows), ECE, "expected calibration error", 1)}})
+			Panels: []exhibit.Panel{panel(Main(rows), HeldOut, 1), panel(Main(rows), ECE, 1)}})
 	}
 	if len(experiment.Methods(variants)) > 1 {
 		all = append(all, exhibit.Chart{Name: "variants", Title: titles[name] + ": QVIRL and the variants",
-			Panels: []exhibit.Panel{panel(variants, Return, "mean return", 1),
-				panel(variants, own, "−log-likelihood (nats)", -1)}})
+			Panels: []exhibit.Panel{panel(variants, Return, 1), panel(variants, own, -1)}})
 	}
 	return slices.DeleteFunc(all, func(c exhibit.Chart) bool {
 		return slices.ContainsFunc(c.Panels, func(p exhibit.Panel) bool { return len(p.Curves) == 0 })
@@ -216,7 +202,11 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 
 // panel returns the curves of a metric over the number of trajectories, times the sign; a negated one has a logarithmic
 // axis, since the log-likelihoods of those that are sure and wrong are many times those of others.
-func panel(rows []experiment.Row, metricName, label string, sign float64) exhibit.Panel {
+func panel(rows []experiment.Row, metricName string, sign float64) exhibit.Panel {
+	label := metric.Label(metricName)
+	if sign < 0 {
+		label = "−" + metric.Label(HeldOut)
+	}
 	p := exhibit.Panel{XLabel: "demonstrated trajectories", YLabel: label, LogX: true, LogY: sign < 0, Bars: true}
 	for _, method := range methods(rows) {
 		if c := experiment.Learning(rows, method, metricName, sign); len(c.X) > 0 {

@@ -113,7 +113,7 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 	}
 	return &exhibit.Report{Title: "AVRIL's λ against the size of the world", Text: []string{text[:len(text)-1] + "."},
 		Charts: []exhibit.Chart{{Name: "lambda", Title: "AVRIL over λ", Panels: []exhibit.Panel{{XLabel: "λ",
-			YLabel: "W₁ to the exact posterior", Curves: curves}}}}}, nil
+			YLabel: metric.Label(metric.W1), Curves: curves}}}}}, nil
 }
 
 // Definition is the experiment as the command lists it.

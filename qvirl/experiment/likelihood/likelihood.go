@@ -29,11 +29,11 @@ const (
 	Exact      = "exact"       // quadrature
 )
 
-// The metrics.
+// The metrics, which the registry of package metric explains.
 const (
-	Prob   = "action_prob"        // probability of a₁
-	StdErr = "action_prob_stderr" // Monte Carlo standard error
-	Error  = "error"              // closed form − exact
+	Prob   = "action_prob"
+	StdErr = "action_prob_stderr"
+	Error  = "error"
 )
 
 // Config determines the rows of the experiment.

@@ -40,15 +40,15 @@ const (
 	Clark      = "clark"
 )
 
-// The metrics. Each is the name, an underscore and the number of the state.
+// The metrics, which the registry of package metric explains. Each is followed by an underscore and the number of the
+// state.
 const (
 	RewardMean = "reward_mean"
 	RewardStd  = "reward_std"
-	W1         = metric.W1     // distance to the exact marginal
-	W1Gaussian = "w1_gaussian" // distance of the Gaussian of equal mean and variance to the exact marginal
-	WrongMax   = "wrong_max"   // max-mean: probability that another action is better than the one of highest mean
-	// max-mean: E[max_a E V(s')] less the chosen action's, discounted: the error of the mean
-	Gap = "max_less_chosen"
+	W1         = metric.W1
+	W1Gaussian = "w1_gaussian"
+	WrongMax   = "wrong_max"
+	Gap        = "max_less_chosen"
 )
 
 // Config determines the rows of the experiment.

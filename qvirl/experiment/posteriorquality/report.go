@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
@@ -76,23 +77,16 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}}, paper)
 	t.Add(exhibit.Table{Name: "conventions", Title: "The paper's presumable conventions: distances to ValueWalk " +
-		"without the determinant, L1 instead of total variation", Columns: []exhibit.Column{
-		{Metric: metric.W1NoDet, Name: "W₁ to nodet", Decimals: 3},
-		{Metric: metric.PolicyTVNoDet, Name: "TV to nodet", Decimals: 3},
-		{Metric: metric.PolicyL1, Name: "policy L1", Decimals: 3}}}, conventions(paper))
+		"without the determinant, L1 instead of total variation",
+		Columns: metric.Columns(3, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyL1)}, conventions(paper))
 	t.Add(exhibit.Table{Name: "nonterminal", Title: "Policies over non-terminal states only", Columns: []exhibit.Column{
 		{Metric: metric.PolicyCoverageNonterminal, Name: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTVNonterminal, Name: "TV", Decimals: 3},
 		{Metric: metric.PolicyL1Nonterminal, Name: "policy L1", Decimals: 3}}})
 	t.Add(exhibit.Table{Name: "diagnostics", Title: "Diagnostics of the computations, averaged over worlds",
-		Columns: []exhibit.Column{
-			{Metric: worlds.RHatMax, Name: "largest R̂", Decimals: 4},
-			{Metric: worlds.ESSBulkMin, Name: "smallest bulk ESS"},
-			{Metric: worlds.Divergent, Name: "divergences", Decimals: 2},
-			{Metric: worlds.Converged, Name: "converged", Decimals: 2},
-			{Metric: worlds.Collapsed, Name: "collapsed rewards", Decimals: 2},
-			{Metric: worlds.Drift, Name: "drift", Decimals: 3},
-			{Metric: worlds.Settling, Name: "settling", Decimals: 3}}})
+		Columns: slices.Concat(metric.Columns(4, worlds.RHatMax), metric.Columns(0, worlds.ESSBulkMin),
+			metric.Columns(2, worlds.Divergent, worlds.Converged, worlds.Collapsed),
+			metric.Columns(3, worlds.Drift, worlds.Settling))})
 	return t.Made, t.Err
 }
 
@@ -134,28 +128,25 @@ func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 	}
 	chart := &exhibit.Chart{Name: "lambda", Title: "AVRIL over λ, on held-out worlds"}
 	best, bestW1 := bestLambda(rows)
-	for _, p := range []struct{ metric, label string }{
-		{metric.W1, "W₁ to the exact posterior"}, {metric.LogDensity, "log density of the true reward"},
-		{metric.RewardCoverage, "true reward in 90 % interval"}, {metric.PolicyTV, "TV to the exact policy"},
-	} {
+	for _, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyTV} {
 		curve := exhibit.Curve{Name: worlds.AVRIL}
 		var hidden []string
 		for _, lambda := range lambdas {
-			e := experiment.Average(rows, worlds.AVRILName(lambda), p.metric)
-			if e == nil || p.metric == metric.LogDensity && e.Mean < lowestDensity {
+			e := experiment.Average(rows, worlds.AVRILName(lambda), name)
+			if e == nil || name == metric.LogDensity && e.Mean < lowestDensity {
 				hidden = append(hidden, fmt.Sprint(lambda))
 				continue
 			}
 			curve.Add(lambda, e)
 		}
-		panel := exhibit.Panel{XLabel: "λ", YLabel: p.label, Curves: []exhibit.Curve{curve}}
+		panel := exhibit.Panel{XLabel: "λ", YLabel: metric.Label(name), Curves: []exhibit.Curve{curve}}
 		if !math.IsInf(bestW1, 1) {
 			panel.Marks = []exhibit.Mark{{Note: fmt.Sprintf("best W₁: λ = %g", best), X: best}}
 		}
 		if len(hidden) > 0 {
 			panel.Title = fmt.Sprintf("below %d at λ = %s", lowestDensity, strings.Join(hidden, ", "))
 		}
-		if p.metric == metric.RewardCoverage {
+		if name == metric.RewardCoverage {
 			panel.Levels = []exhibit.Level{{Name: "nominal", Y: metric.Level}}
 		}
 		if len(curve.X) > 1 {

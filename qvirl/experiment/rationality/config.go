@@ -30,15 +30,13 @@ const (
 	Misled    = "inferred-wrong" // under one with the wrong β for its median
 )
 
-// The metrics.
+// The metrics, which the registry of package metric explains.
 const (
-	True    = "beta_true"
-	Median  = "beta_median"  // of the posterior
-	Low     = "beta_low"     // lower end of its central 90 % interval
-	High    = "beta_high"    // and upper end
-	Covered = "beta_covered" // whether that holds the truth, 1 or 0
-	// LogProbGap is the log probability of the truly optimal action under the demonstrator less that under the learner,
-	// mean over states that are not terminal and that no demonstration visits.
+	True       = "beta_true"
+	Median     = "beta_median"
+	Low        = "beta_low"
+	High       = "beta_high"
+	Covered    = "beta_covered"
 	LogProbGap = "log_prob_gap"
 )
 

@@ -7,6 +7,7 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Report makes the table of the calibration, and that of the learners.
@@ -32,7 +33,7 @@ func Calibration(rows []experiment.Row) *exhibit.Table {
 	})
 	t, _ := experiment.Tabulate(drawn, []string{ValueWalk, QVIRL}, exhibit.Table{Name: "calibration",
 		Title:   "Coverage of the inferred β over draws from the prior",
-		Columns: []exhibit.Column{{Metric: Covered, Name: "β in 90 % interval", Decimals: 3}}})
+		Columns: metric.Columns(3, Covered)})
 	return t
 }
 

@@ -36,15 +36,14 @@ const (
 	ExactWarped  = "limit-warped"  // rewards with sinh-arcsinh marginals
 )
 
-// The metrics beside those of package metric and of package worlds.
+// The metrics beside those of package worlds and the constants of package metric, whose registry says what each is.
 const (
-	// W1 of the reward marginals to ValueWalk in posterior standard deviations, without its Monte Carlo error
 	Error        = "error"
-	RefinedError = "refined_error" // that of the refined posterior
-	RefinedTV    = "refined_tv"    // total variation of its policy to ValueWalk's
-	Verdict      = "verdict"       // of the diagnosis: 0 trust, 1 refine, 2 do not use
-	Right        = "right"         // whether it is right, 1 or 0
-	KHat         = "khat"          // of importance sampling
+	RefinedError = "refined_error"
+	RefinedTV    = "refined_tv"
+	Verdict      = "verdict"
+	Right        = "right"
+	KHat         = "khat"
 )
 
 // maxTransitions bounds the number of transitions.

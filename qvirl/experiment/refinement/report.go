@@ -101,8 +101,8 @@ func secondsOf(rows []experiment.Row, record *experiment.Record, method string) 
 // or nil if the rows hold no refinements.
 func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
 	chart := &exhibit.Chart{Name: "transitions", Title: "From variational to exact"}
-	for _, of := range []struct{ label, metric string }{{"W₁ to the exact posterior", metric.W1},
-		{"TV to the exact policy", metric.PolicyTV}, {"CPU seconds a world", Seconds}} {
+	for _, of := range []struct{ label, metric string }{{metric.Label(metric.W1), metric.W1},
+		{metric.Label(metric.PolicyTV), metric.PolicyTV}, {"CPU seconds a world", Seconds}} {
 		panel := exhibit.Panel{XLabel: "transitions k", YLabel: of.label}
 		for _, from := range []string{Paper, Matched} {
 			curve := exhibit.Curve{Name: from}
@@ -139,9 +139,7 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Name: name},
 			exhibit.Column{Metric: fmt.Sprintf("right_%d", code), Name: "right"})
 	}
-	t.Columns = append(t.Columns, exhibit.Column{Metric: Error, Name: "error", Decimals: 3},
-		exhibit.Column{Metric: RefinedError, Name: "refined", Decimals: 3},
-		exhibit.Column{Metric: KHat, Name: "k̂", Decimals: 2})
+	t.Columns = append(append(t.Columns, metric.Columns(3, Error, RefinedError)...), metric.Columns(2, KHat)...)
 	for _, name := range families {
 		given := experiment.Series(rows, name, Verdict)
 		if len(given) == 0 {

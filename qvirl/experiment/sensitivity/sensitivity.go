@@ -25,16 +25,14 @@ const Name = "sensitivity"
 // some β. The environment says what the expert's β is (worlds.ExpertOf).
 const Expert = "expert"
 
-// The metrics: the probability of the truly optimal action under the demonstrator less that under the learner, averaged
-// over states. Held-out states are those that are not terminal and that no demonstration visits.
+// The metrics, which the registry of package metric explains.
 const (
-	ProbGap       = "prob_gap"         // difference of probabilities, held-out states
-	LogProbGap    = "log_prob_gap"     // difference of log probabilities, held-out states
-	ProbGapAll    = "prob_gap_all"     // the same over all states that are not terminal
-	LogProbGapAll = "log_prob_gap_all" //
-	// of the expert alone: its probability of the optimal action, all non-terminal states
-	OptimalProb = "optimal_prob"
-	Converged   = "converged" // whether the learner's training converged, 1 or 0
+	ProbGap       = "prob_gap"
+	LogProbGap    = "log_prob_gap"
+	ProbGapAll    = "prob_gap_all"
+	LogProbGapAll = "log_prob_gap_all"
+	OptimalProb   = "optimal_prob"
+	Converged     = "converged"
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // tableMethods are the methods in the order of the tables.
@@ -54,18 +55,12 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out.Add(exhibit.Table{Name: name,
 			Title: fmt.Sprintf("Other rewards known up to a standard deviation of %g", std),
 			Notes: []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of " +
-				"the likelihood."}, Columns: []exhibit.Column{
-				{Metric: RewardMean, Name: "mean of r", Decimals: 2},
-				{Metric: RewardStd, Name: "std of r", Decimals: 2},
-				{Metric: QThrough, Name: "Q through", Decimals: 2}, {Metric: QAround, Name: "Q around", Decimals: 2},
-				{Metric: CautiousThrough, Name: "cautious: through", Decimals: 2},
-				{Metric: CautiousAround, Name: "cautious: around", Decimals: 2},
-				{Metric: OnlyTile, Name: "through, tile lowered", Decimals: 2},
-				{Metric: ELBO, Name: "ELBO", Decimals: 2}}}, paper)
+				"the likelihood."},
+			Columns: metric.Columns(2, RewardMean, RewardStd, QThrough, QAround, CautiousThrough, CautiousAround,
+				OnlyTile, ELBO)}, paper)
 		out.Methods = []string{Exact, ValueWalk, ValueWalkNoDet}
 		out.Add(exhibit.Table{Name: name + "-diagnostics", Title: fmt.Sprintf("Diagnostics at %g", std),
-			Columns: []exhibit.Column{{Metric: RHatMax, Name: "largest R̂", Decimals: 3},
-				{Metric: ESS, Name: "effective draws"}}})
+			Columns: append(metric.Columns(3, RHatMax), metric.Columns(0, ESS)...)})
 	}
 	return out.Made, out.Err
 }

@@ -39,21 +39,20 @@ const (
 	QVIRLBetween = "qvirl-between"
 )
 
-// The metrics.
+// The metrics, which the registry of package metric explains.
 const (
-	RewardMean = "reward_mean" // posterior mean of the unknown reward r
-	RewardStd  = "reward_std"  // its standard deviation
-	QThrough   = "q_through"   // Q-value of going through the tile, for the posterior mean reward
-	QAround    = "q_around"    // Q-value of going around
-	// the same for the mean less Config.Caution standard deviations, in all cells
+	RewardMean      = "reward_mean"
+	RewardStd       = "reward_std"
+	QThrough        = "q_through"
+	QAround         = "q_around"
 	CautiousThrough = "q_through_cautious"
 	CautiousAround  = "q_around_cautious"
-	OnlyTile        = "q_through_cautious_tile" // as q_through_cautious, with only the tile's reward lowered
-	Through         = "through"                 // whether the mean's apprentice goes through, 1 or 0
-	ThroughCautious = "through_cautious"        // whether the cautious one does
-	ELBO            = "elbo"                    // in nats; the log evidence for exact
-	RHatMax         = "rhat_max"                // largest split-R̂ of all rewards and values
-	ESS             = "ess"                     // effective number of the weighted draws
+	OnlyTile        = "q_through_cautious_tile"
+	Through         = "through"
+	ThroughCautious = "through_cautious"
+	ELBO            = "elbo"
+	RHatMax         = "rhat_max"
+	ESS             = "ess"
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.

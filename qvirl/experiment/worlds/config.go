@@ -33,16 +33,17 @@ const (
 	AVRIL        = method.AVRIL // with the λ that is best on held-out worlds
 )
 
-// The metrics beside those of package metric. They describe the computation, not the posterior.
+// The metrics beside those of package metric, whose registry says what each is. They describe the computation, not the
+// posterior.
 const (
-	RHatMax    = "rhat_max"     // largest split-R̂ of all rewards and values
-	ESSBulkMin = "ess_bulk_min" // smallest bulk effective sample size of all rewards and values
-	Divergent  = "divergences"  // divergent transitions after the warm-up
-	Converged  = "converged"    // whether the optimisation stopped improving, 1 or 0
-	ELBO       = "elbo"         // final objective of QVIRL, in nats
-	Collapsed  = "collapsed"    // rewards whose posterior collapsed to a point
-	Drift      = "drift"        // how far refinement moved the reward marginals, W1 in posterior standard deviations
-	Settling   = "settling"     // how far they still moved in the transitions of which samples were kept
+	RHatMax    = "rhat_max"
+	ESSBulkMin = "ess_bulk_min"
+	Divergent  = "divergences"
+	Converged  = "converged"
+	ELBO       = "elbo"
+	Collapsed  = "collapsed"
+	Drift      = "drift"
+	Settling   = "settling"
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.

@@ -31,20 +31,20 @@ const (
 	ValueWalk = method.ValueWalk
 )
 
-// The metrics. Errors are those of zoo.Errors; of an answer with numbers that are not finite they are +Inf, and of a
-// method that gives none there are none.
+// The metrics, which the registry of package metric explains. Errors are those of zoo.Errors; of an answer with numbers
+// that are not finite they are +Inf, and of a method that gives none there are none.
 const (
 	MeanError      = "mean_error"
 	StdError       = "std_error"
 	ValueMeanError = "value_mean_error"
 	ValueStdError  = "value_std_error"
-	BetaMeanError  = "beta_mean_error" // where β is inferred
+	BetaMeanError  = "beta_mean_error"
 	BetaStdError   = "beta_std_error"
-	PolicyTV       = "policy_tv" // total variation in the worst state
-	Right          = "right"     // whether the answer is right, 1 or 0
-	Claims         = "claims"    // whether the method says that it is, 1 or 0
-	Failed         = "failed"    // whether there is no answer, 1 or 0
-	Seconds        = "seconds"   // by the clock
+	PolicyTV       = "policy_tv"
+	Right          = "right"
+	Claims         = "claims"
+	Failed         = "failed"
+	Seconds        = "seconds"
 )
 
 // Config determines the rows of the experiment but for the times, up to rounding of the backend.

@@ -89,7 +89,8 @@ func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string, ro
 	t := exhibit.Table{Name: "counts", Title: "Answers of each kind", Columns: []exhibit.Column{
 		{Metric: "right_claimed", Name: "right, says so"}, {Metric: "wrong_doubted", Name: "wrong, says so"},
 		{Metric: "wrong_trusted", Name: "wrong, trusted"}, {Metric: "right_doubted", Name: "right, doubted"},
-		{Metric: "none", Name: "no answer"}, {Metric: "median_seconds", Name: "median time in s", Decimals: 1},
+		{Metric: "none", Name: "no answer"},
+		{Metric: "median_seconds", Name: "median time in s", Decimals: 1, Better: exhibit.Lower},
 	}}
 	for _, m := range methods {
 		counts, n := make([]float64, 5), 0

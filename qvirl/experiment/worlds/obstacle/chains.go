@@ -11,22 +11,23 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
-// Metrics of the samplers' chains.
+// The metrics of the samplers' chains, which the registry of package metric explains.
 const (
-	RHatMax    = "rhat_max"     // largest split-R̂ of all rewards and values
-	ESSBulkMin = "ess_bulk_min" // smallest bulk effective sample size of all rewards and values
-	ESSTailMin = "ess_tail_min" // smallest tail effective sample size
-	Acceptance = "acceptance"   // mean acceptance probability
-	Iterations = "iterations"   // of each chain after the warm-up
+	RHatMax    = "rhat_max"
+	ESSBulkMin = "ess_bulk_min"
+	ESSTailMin = "ess_tail_min"
+	Acceptance = "acceptance"
+	Iterations = "iterations"
 )
 
-// StatesTable is an empty table of a metric over the states, by whose name it goes.
-func StatesTable(title, metric string, decimals int) exhibit.Table {
-	t := exhibit.Table{Name: strings.ReplaceAll(metric, "_", "-"), Title: title}
+// StatesTable is an empty table of the metric of that name over the states.
+func StatesTable(title, name string, decimals int) exhibit.Table {
+	t := exhibit.Table{Name: strings.ReplaceAll(name, "_", "-"), Title: title}
 	for s, state := range States {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: experiment.OfState(metric, s), Name: state,
+		t.Columns = append(t.Columns, exhibit.Column{Metric: experiment.OfState(name, s), Name: state,
 			Decimals: decimals})
 	}
 	return t
@@ -43,10 +44,10 @@ func ChainMetrics(s Sampler) map[string]float64 {
 	d := s.Sampling()
 	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
 	rhat, bulk := d.Worst()
-	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk,
+	for name, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk,
 		ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
 		if !math.IsNaN(v) {
-			out[metric] = v
+			out[name] = v
 		}
 	}
 	return out
@@ -56,10 +57,8 @@ func ChainMetrics(s Sampler) map[string]float64 {
 // the effective samples a second, if the record of the run is given. It is nil where there are no such rows.
 func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...string) *exhibit.Table {
 	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "samplers",
-		Title: "Samplers of the exact posterior", Columns: []exhibit.Column{
-			{Metric: RHatMax, Name: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Name: "smallest bulk ESS"},
-			{Metric: ESSTailMin, Name: "smallest tail ESS"},
-			{Metric: Acceptance, Name: "acceptance", Decimals: 2}, {Metric: Iterations, Name: "iterations"}}})
+		Title: "Samplers of the exact posterior", Columns: slices.Concat(metric.Columns(4, RHatMax),
+			metric.Columns(0, ESSBulkMin, ESSTailMin), metric.Columns(2, Acceptance), metric.Columns(0, Iterations))})
 	if err != nil {
 		return nil
 	}
@@ -73,8 +72,8 @@ func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...s
 	if record == nil {
 		return table
 	}
-	table.Columns = append(table.Columns, exhibit.Column{Metric: "seconds", Name: "seconds", Decimals: 1},
-		exhibit.Column{Metric: "ess_per_second", Name: "bulk ESS a second", Decimals: 0})
+	table.Columns = append(table.Columns, exhibit.Column{Name: "seconds", Decimals: 1, Better: exhibit.Lower},
+		exhibit.Column{Name: "bulk ESS a second", Better: exhibit.Higher})
 	for i := range table.Rows {
 		row := &table.Rows[i]
 		cells := make([]exhibit.Cell, 2)
