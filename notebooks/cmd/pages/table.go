@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/registry"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/widgets"
 	"github.com/go-birl/birl/widgets/report"
 )
@@ -41,18 +43,20 @@ type column struct {
 	Less     string   `yaml:"less"` // a metric that is subtracted, seed by seed
 	Choose   string   `yaml:"choose"`
 	Decimals int      `yaml:"decimals"`
-	Target   *float64 `yaml:"target"` // of a figure
-	Best     string   `yaml:"best"`   // high or low: the arrow in the head
+	Target   *float64 `yaml:"target"` // of a figure; by default the best value, if the metric has a certain one
+	Arrow    bool     `yaml:"arrow"`  // whether the head says which values are better
 }
 
-func (c column) head() string {
-	switch c.Best {
-	case "high":
-		return c.Title + " ↑"
-	case "low":
-		return c.Title + " ↓"
+// head returns the head of a column.
+func (t tableOf) head(c column) (string, error) {
+	if !c.Arrow {
+		return c.Title, nil
 	}
-	return c.Title
+	m, err := metric.Lookup(t.Experiment, c.Metric)
+	if err == nil && m.Better == exhibit.Neither {
+		err = fmt.Errorf("column %s: neither high nor low values of %s are better", c.Title, c.Metric)
+	}
+	return c.Title + map[exhibit.Direction]string{exhibit.Higher: " ↑", exhibit.Lower: " ↓"}[m.Better], err
 }
 
 // choice returns what a cell of the table is.
@@ -84,7 +88,11 @@ func (s *site) table(name string) (string, error) {
 	s.used[name] = true
 	head := []string{cmp.Or(t.Head, "method")}
 	for _, c := range t.Columns {
-		head = append(head, c.head())
+		title, err := t.head(c)
+		if err != nil {
+			return "", fmt.Errorf("table %s: %w", name, err)
+		}
+		head = append(head, title)
 	}
 	grid := [][]string{head}
 	for _, r := range t.Rows {
@@ -181,7 +189,7 @@ type panelOf struct {
 	Methods    []string          `yaml:"methods"`
 	X          []int             `yaml:"x"` // numbers of demonstrations
 	XLabel     string            `yaml:"xlabel"`
-	YLabel     string            `yaml:"ylabel"`
+	YLabel     string            `yaml:"ylabel"` // other than the metric's label
 	Levels     map[string]string `yaml:"levels"` // choices of rows by name
 	Names      map[string]string `yaml:"names"`  // of methods, other than their labels
 	YRange     *[2]float64       `yaml:"yrange"`
@@ -200,7 +208,8 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 		out.Columns = 2
 	}
 	for _, p := range f.Panels {
-		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, YRange: p.YRange}
+		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YRange: p.YRange,
+			YLabel: cmp.Or(p.YLabel, metric.Label(p.Metric))}
 		for _, m := range p.Methods {
 			curve := widgets.Curve{Name: cmp.Or(p.Names[m], m), Points: len(p.X) < 12}
 			for _, x := range p.X {
@@ -268,7 +277,8 @@ func (s *site) dots(f figureOf) (widgets.Drawing, error) {
 		out.Methods, out.Names = append(out.Methods, r.Method), append(out.Names, r.Title)
 	}
 	for _, c := range t.Columns {
-		panel := widgets.DotPanel{Title: c.Title, Target: c.Target}
+		known, _ := metric.Lookup(t.Experiment, c.Metric) // a pattern of several is none
+		panel := widgets.DotPanel{Title: c.Title, Target: cmp.Or(c.Target, known.Best)}
 		for _, r := range rows {
 			choice := t.choice(r, c)
 			e, err := s.results.estimate(choice)
