@@ -52,6 +52,30 @@ func TestPagesAreUpToDate(t *testing.T) {
 	}
 }
 
+// TestColumnsAreExplained looks for the columns of all stored rows on the page of metrics.
+func TestColumnsAreExplained(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "notebooks", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(root, "results", "*", experiment.RowsFile))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, _, _ := strings.Cut(string(text), "\n")
+		for _, column := range strings.Split(header, ",") {
+			if !bytes.Contains(page, []byte("`"+column+"`")) {
+				t.Errorf("%s: the column %q is not explained", file, column)
+			}
+		}
+	}
+	if len(files) < 20 {
+		t.Errorf("%d files of rows", len(files))
+	}
+}
+
 // TestWhatReadersSee holds pages to plain words, README to 120 lines, thumbnails to 40 kB.
 func TestWhatReadersSee(t *testing.T) {
 	words := regexp.MustCompile(`(?i)\b(trials?|targets?|missed|dial|crew)\b`)

@@ -37,7 +37,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{steps}}                                              what steps of networks cost, by the same
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
-//	{{methods}}                                            all methods
+//	{{methods}}, {{metrics}}                               all methods, all metrics
 //	{{answers}}, {{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   the zoo's answers by kind, its problems, right
 //	                                                      ones, and those that say so
 func (s *site) fill(text string) (string, error) {
@@ -61,6 +61,7 @@ func (s *site) fill(text string) (string, error) {
 		"counted":  func() string { return counted(s.ledger.Claims) },
 		"claims":   func() string { return claimTable(s.ledger.Claims, true) },
 		"methods":  methodTable,
+		"metrics":  s.metrics,
 	}).Parse(text)
 	if err != nil {
 		return "", err
