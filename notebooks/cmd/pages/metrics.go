@@ -80,8 +80,8 @@ func (s *site) linkTo(experiment string) string {
 	to := ""
 	for _, p := range s.layout.Pages {
 		if to == "" && slices.Contains(p.Experiments, experiment) {
-			to = "pages/" + p.Name + ".md"
+			to = p.Name + ".md"
 		}
 	}
-	return fmt.Sprintf("[%s](%s)", experiment, cmp.Or(to, "../results/"+experiment))
+	return fmt.Sprintf("[%s](%s)", experiment, cmp.Or(to, "../../results/"+experiment))
 }

@@ -54,7 +54,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 
 // TestColumnsAreExplained looks for the columns of all stored rows on the page of metrics.
 func TestColumnsAreExplained(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "notebooks", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join(root, "notebooks", "pages", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func build(root string, opts options) (*site, error) {
 	}
 	for path, prose := range map[string]string{
 		"notebooks/REPRODUCTION.md": "REPRODUCTION.md", "notebooks/README.md": "README.md",
-		"notebooks/pages/methods.md": "methods.md", "notebooks/metrics.md": "metrics.md",
+		"notebooks/pages/methods.md": "methods.md", "notebooks/pages/metrics.md": "metrics.md",
 	} {
 		text, err := s.prose(prose)
 		if err != nil {
