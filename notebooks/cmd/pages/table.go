@@ -168,9 +168,10 @@ type figureOf struct {
 	Table  string    `yaml:"table"` // dots: rows are methods, columns are panels; with the paper's values
 	Only   []string  `yaml:"only"`  // the methods of the table that are drawn; all by default
 	Panels []panelOf `yaml:"panels"`
-	// the comparison that the report of this experiment draws, and choices of levels by name for its first panel
-	Comparison string            `yaml:"comparison"`
-	Levels     map[string]string `yaml:"levels"`
+	// the comparison that the report of this experiment draws: the panels of its first chart, or of so many charts
+	Comparison string              `yaml:"comparison"`
+	Charts     int                 `yaml:"charts"`
+	Levels     []map[string]string `yaml:"levels"` // of each of these panels: choices of rows by name, or numbers
 }
 
 type panelOf struct {
@@ -182,7 +183,7 @@ type panelOf struct {
 	X          []int             `yaml:"x"` // numbers of demonstrations
 	XLabel     string            `yaml:"xlabel"`
 	YLabel     string            `yaml:"ylabel"`
-	Levels     map[string]string `yaml:"levels"` // choices of rows by name
+	Levels     map[string]string `yaml:"levels"` // choices of rows by name, or numbers
 	Names      map[string]string `yaml:"names"`  // of methods, other than their labels
 	YRange     *[2]float64       `yaml:"yrange"`
 }
@@ -222,7 +223,7 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 	return out, nil
 }
 
-// comparison draws the first figure of an experiment's report, as its notebook does.
+// comparison draws the first figures of an experiment's report, as its notebook does.
 func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
 	rows, _, err := s.results.read(f.Comparison)
 	if err != nil {
@@ -236,15 +237,29 @@ func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := report.Chart(r.Charts[0])
-	out.Title = f.Title
-	return out, s.addLevels(&out.Panels[0], f.Levels)
+	out := widgets.Curves{Title: f.Title}
+	for _, c := range r.Charts[:max(f.Charts, 1)] {
+		out.Panels = append(out.Panels, report.Chart(c).Panels...)
+	}
+	if len(f.Levels) > len(out.Panels) {
+		return nil, fmt.Errorf("pages.yaml: %q has levels of %d panels, and %d panels", f.Title, len(f.Levels),
+			len(out.Panels))
+	}
+	for i, levels := range f.Levels {
+		if err := s.addLevels(&out.Panels[i], levels); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-// addLevels adds levels, by name, of choices of rows.
+// addLevels adds levels by name: of choices of rows, or numbers.
 func (s *site) addLevels(to *widgets.CurvePanel, levels map[string]string) error {
 	for _, name := range sortedKeys(levels) {
-		level, err := s.results.estimate(levels[name])
+		level, err := parsePaper(levels[name])
+		if err != nil {
+			level, err = s.results.estimate(levels[name])
+		}
 		if err != nil {
 			return err
 		}
