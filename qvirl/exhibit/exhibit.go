@@ -108,7 +108,7 @@ type Chart struct {
 // Panel is a set of curves with common axes.
 type Panel struct {
 	Title, XLabel, YLabel string
-	LogX, LogY            bool
+	LogX, LogY            bool // a logarithmic Y is of numbers of one sign; negative ones go by their size
 	Curves                []Curve
 	Levels                []Level     // horizontal reference lines
 	Marks                 []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter

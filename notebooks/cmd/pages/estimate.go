@@ -180,7 +180,9 @@ type demonstrated struct {
 type summary struct{ Mean, Std float64 }
 
 // of returns the mean of n returns.
-func (s summary) of(n float64) *estimate { return &estimate{mean: s.Mean, stdErr: s.Std / math.Sqrt(n)} }
+func (s summary) of(n float64) *estimate {
+	return &estimate{mean: s.Mean, stdErr: s.Std / math.Sqrt(n)}
+}
 
 // demonstrations reads the description of stored demonstrations.
 func (r *results) demonstrations(c choice) (d demonstrated, name string, err error) {

@@ -64,7 +64,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	} {
 		panel := exhibit.Panel{XLabel: "queries", YLabel: p.label}
 		for _, method := range ordered(rows) {
-			if c := experiment.Learning(rows, method, p.metric, 1); len(c.X) > 1 {
+			if c := experiment.Learning(rows, method, p.metric); len(c.X) > 1 {
 				panel.Curves = append(panel.Curves, c)
 			}
 		}
