@@ -35,6 +35,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
 //	{{apart "EXPERIMENT METHOD METRIC …"}}                 our difference from that, in standard errors
 //	{{costs COLUMN DECIMALS}}, {{benchMachine}}            what methods cost, by results/bench, and the machine
+//	{{machine "EXPERIMENT"}}                               what its rows were computed on
 //	{{steps}}                                              what steps of networks cost, by the same
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
@@ -45,7 +46,7 @@ func (s *site) fill(text string) (string, error) {
 	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
 		"row":     func(c string, d ...int) (string, error) { return s.write(c, true, d) },
 		"mean":    func(c string, d ...int) (string, error) { return s.write(c, false, d) },
-		"percent": s.percent, "diff": s.diff, "table": s.table, "gallery": s.gallery, "answers": s.answers, "apart": s.apart,
+		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table, "gallery": s.gallery, "answers": s.answers, "apart": s.apart,
 		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
 		"count": func(c string, value float64) (int, error) {
 			return s.count(c, func(v float64) bool { return v == value })
