@@ -21,7 +21,8 @@ import (
 type Curves struct {
 	Title   string
 	Panels  []CurvePanel
-	Columns int // panels to a row; 0 means up to 3
+	Columns int               // panels to a row; 0 means up to 3
+	Notes   map[string]string // by name of a curve: what a legend adds to its label
 }
 
 // The parts of a figure of curves.
@@ -63,7 +64,7 @@ func (m Curves) Figure() (*Figure, error) {
 		legend = m.bands()
 	}
 	for i, panel := range m.Panels {
-		plots[i] = curvePanel(panel).plot(looks, room)
+		plots[i] = curvePanel(panel).plot(looks, room, (width-2*cardPad)/vg.Length(columns))
 	}
 	return card{
 		title: m.Title, legend: legend, width: width,
@@ -101,8 +102,22 @@ func (m Curves) looks() (map[string]appearance, []string) {
 // legend returns an entry for each name, and those of bands.
 func (m Curves) legend(order []string, looks map[string]appearance) []legendEntry {
 	var out []legendEntry
+	lone := map[string]bool{}
+	for _, p := range m.Panels {
+		for _, k := range p.Curves {
+			before, ok := lone[k.Name]
+			lone[k.Name] = len(k.X) == 1 && (before || !ok)
+		}
+	}
 	for _, name := range order {
-		out = append(out, lineEntry(looks[name].label, looks[name].line(lineWidth)))
+		if lone[name] {
+			continue // its name stands at the point
+		}
+		label := looks[name].label
+		if note := m.Notes[name]; note != "" {
+			label += " (" + note + ")"
+		}
+		out = append(out, lineEntry(label, looks[name].line(lineWidth)))
 	}
 	return append(out, m.bands()...)
 }
@@ -233,7 +248,7 @@ func (k curve) bounds(i int, logY logAxis) (low, high float64) {
 	return low, high
 }
 
-func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot {
+func (p curvePanel) plot(looks map[string]appearance, room, width vg.Length) *plot.Plot {
 	out := newPanel(p.Title, p.XLabel, p.YLabel)
 	if room > 0 { // which the panel lacks
 		out.X.Tick.Marker = niceTicks{4}
@@ -254,6 +269,14 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 	pad := 0.02
 	if p.Bars {
 		pad = 0.06 // room for those that are moved sideways
+	}
+	if names := p.pointRoom(looks, xs.low); room == 0 && names > 0 && xs.high > xs.low {
+		share := float64(names / (0.8*width - names)) // a fifth is for the vertical axis
+		if p.LogX {
+			xs.low *= math.Pow(xs.low/xs.high, share)
+		} else {
+			xs.low -= share * (xs.high - xs.low)
+		}
 	}
 	setRange(&out.X, xs, logOf(p.LogX), pad)
 	setRange(&out.Y, ys, log, 0.06)
@@ -301,13 +324,31 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 	return out
 }
 
-// paintPointLabels names curves of a single point, where the legend's dashes do not show.
+// paintPointLabels names curves of a single point, left of it where there is room.
 func (p curvePanel) paintPointLabels(c draw.Canvas, x, y func(float64) vg.Length, looks map[string]appearance) {
 	for _, k := range p.Curves {
 		if a := looks[k.Name]; len(k.X) == 1 {
-			writeBacked(c, textStyle(smallSize, a.color, draw.XLeft, draw.YCenter), x(k.X[0])+6, y(k.Y[0]), a.label)
+			style, at := textStyle(smallSize, a.color, draw.XRight, draw.YCenter), x(k.X[0])-pointGap
+			if at-style.Width(a.label) < c.Min.X {
+				style.XAlign, at = draw.XLeft, x(k.X[0])+pointGap
+			}
+			writeText(c, style, at, y(k.Y[0]), a.label)
 		}
 	}
+}
+
+// pointGap is between a point and its name.
+const pointGap = vg.Length(6)
+
+// pointRoom returns how wide the names of curves are that have one point, the leftmost of the panel.
+func (p curvePanel) pointRoom(looks map[string]appearance, leftmost float64) vg.Length {
+	room, style := vg.Length(0), textStyle(smallSize, ink, draw.XRight, draw.YCenter)
+	for _, k := range p.Curves {
+		if len(k.X) == 1 && k.X[0] <= leftmost {
+			room = max(room, style.Width(looks[k.Name].label)+pointGap)
+		}
+	}
+	return room
 }
 
 // setRange fits an axis to the data.

@@ -103,6 +103,7 @@ type Chart struct {
 	Name   string // file name without its ending
 	Title  string
 	Panels []Panel
+	Notes  map[string]string // by name of a curve: what a legend adds to its label
 }
 
 // Panel is a set of curves with common axes.
