@@ -167,6 +167,8 @@ type figureOf struct {
 	Title  string    `yaml:"title"`
 	Table  string    `yaml:"table"` // dots: rows are methods, columns are panels; with the paper's values
 	Only   []string  `yaml:"only"`  // the methods of the table that are drawn; all by default
+	Axes   []string  `yaml:"axes"`  // labels of the axes of these panels, with units; one for all, or one for each
+	Same   bool      `yaml:"same"`  // these panels have the same scale
 	Panels []panelOf `yaml:"panels"`
 	// the comparison that the report of this experiment draws: the panels of its first chart, or of so many charts
 	Comparison string              `yaml:"comparison"`
@@ -275,15 +277,19 @@ func (s *site) dots(f figureOf) (widgets.Drawing, error) {
 		return nil, fmt.Errorf("pages.yaml: there is no table %q", f.Table)
 	}
 	s.used[f.Table] = true
-	out := widgets.Dots{Title: f.Title}
+	if n := len(f.Axes); n != 1 && n != len(t.Columns) {
+		return nil, fmt.Errorf("pages.yaml: %q has %d axes, want one, or one for each of %d columns", f.Title, n,
+			len(t.Columns))
+	}
+	out := widgets.Dots{Title: f.Title, Same: f.Same}
 	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r rowOf) bool {
 		return f.Only != nil && !slices.Contains(f.Only, r.Method)
 	})
 	for _, r := range rows {
 		out.Methods, out.Names = append(out.Methods, r.Method), append(out.Names, r.Title)
 	}
-	for _, c := range t.Columns {
-		panel := widgets.DotPanel{Title: c.Title, Target: c.Target}
+	for i, c := range t.Columns {
+		panel := widgets.DotPanel{Title: c.Title, Label: f.Axes[i%len(f.Axes)], Target: c.Target}
 		for _, r := range rows {
 			choice := t.choice(r, c)
 			e, err := s.results.estimate(choice)
