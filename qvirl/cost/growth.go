@@ -25,8 +25,8 @@ func Growth(costs []Cost) *exhibit.Report {
 		{"processor time", "processor seconds", func(c Cost) float64 { return c.Processor }},
 		{"peak memory", "peak memory, MiB", func(c Cost) float64 { return c.PeakMiB }},
 	}
-	chart := exhibit.Chart{Name: "growth", Title: "What one fit costs, and the powers of the number of states S it grows as",
-		Notes: map[string]string{}}
+	chart := exhibit.Chart{Name: "growth", Notes: map[string]string{},
+		Title: "What one fit costs, and the powers of the number of states S it grows as"}
 	table := exhibit.Table{Name: "growth", Title: "Powers of the number of states that costs grow as",
 		Columns: []exhibit.Column{{Name: quantities[0].name, Decimals: 2}, {Name: quantities[1].name, Decimals: 2}}}
 	cells := map[string][]exhibit.Cell{}

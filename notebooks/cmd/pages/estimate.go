@@ -50,7 +50,8 @@ func (r *results) read(name string) ([]experiment.Row, *experiment.Record, error
 //	EXPERIMENT METHOD METRIC [environment=E] [demos=N] [seeds=A-B] [take=T] [from=X]
 //
 // METRIC and E are regular expressions for the whole name. T is mean (the default: of one value a seed), spread (their
-// standard deviation), average, min, max or maxabs (of all values that fit). from=X takes the distance |estimate − X| instead.
+// standard deviation), average, min, max or maxabs (of all values that fit). from=X takes the distance
+// |estimate − X| instead.
 // Of demonstrations, demos.json in a folder as expert-lunarlander or another file as expert-lunarlander/demos-greedy,
 // METHOD is demonstrator and METRIC return, beta, trajectories or a statistic such as log_likelihood. Of the expert
 // itself, expert.json in that folder, METHOD is evaluation and METRIC return or episodes: what its Boltzmann policy at

@@ -248,7 +248,7 @@ func TestEstimates(t *testing.T) {
 	near("standard error", e.stdErr, math.Sqrt(squares/99/100))
 	for option, want := range map[string]float64{"take=spread": math.Sqrt(squares / 99), "take=min": low,
 		"take=average": sum / 100,
-		"from=7": math.Abs(sum/100 - 7)} {
+		"from=7":       math.Abs(sum/100 - 7)} {
 		e, err := r.estimate("made-up qvirl w1 " + option)
 		if err != nil {
 			t.Fatal(err)

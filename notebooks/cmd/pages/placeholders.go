@@ -48,7 +48,8 @@ func (s *site) fill(text string) (string, error) {
 	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
 		"row":     func(c string, d ...int) (string, error) { return s.write(c, true, d) },
 		"mean":    func(c string, d ...int) (string, error) { return s.write(c, false, d) },
-		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table, "gallery": s.gallery, "answers": s.answers, "apart": s.apart,
+		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table,
+		"gallery": s.gallery, "answers": s.answers, "apart": s.apart,
 		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
 		"cost": s.cost, "step": s.step,
 		"count": func(c string, value float64) (int, error) {
