@@ -59,12 +59,16 @@ func drawColored(c draw.Canvas, plots []*plot.Plot, columns int, scale colorScal
 // drawLabelled does so and leaves room on the right of each panel for labels.
 func drawLabelled(c draw.Canvas, plots []*plot.Plot, columns int, room vg.Length) {
 	rows := (len(plots) + columns - 1) / columns
-	grid, titles := make([][]*plot.Plot, rows), make([]string, len(plots))
+	grid, titles, labels := make([][]*plot.Plot, rows), make([]string, len(plots)), make([]string, len(plots))
 	space := vg.Length(4)
 	for i, p := range plots {
 		// The titles are set here, since a plot's own depends on how far its tick labels stick out.
 		if titles[i], p.Title.Text = p.Title.Text, ""; titles[i] != "" {
 			space = titleSpace
+		}
+		// Gonum leaves room for a label in the middle of an axis's numbers, which is no middle of a logarithmic axis.
+		if _, ok := p.Y.Scale.(plot.LinearScale); !ok && p.Y.Label.Text != "" {
+			labels[i], p.Y.Label.Text = p.Y.Label.Text, " "
 		}
 		grid[i/columns] = append(grid[i/columns], p)
 	}
@@ -81,6 +85,13 @@ func drawLabelled(c draw.Canvas, plots []*plot.Plot, columns int, room vg.Length
 		data := p.DataCanvas(tile)
 		writeText(c, style, data.Center().X, data.Max.Y+titleSpace/2+1, titles[i])
 		p.Title.Text = titles[i] // a figure may be drawn again
+		if labels[i] != "" {
+			across := p.Y.Label.TextStyle
+			across.Rotation += math.Pi / 2
+			x := tile.Min.X + across.Height(labels[i]) - across.FontExtents().Descent
+			tile.FillText(across, vg.Point{X: x, Y: data.Center().Y}, labels[i])
+			p.Y.Label.Text = labels[i]
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func (m Calibration) Figure() (*Figure, error) {
 	looks, order := curves.looks()
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range curves.Panels {
-		p := curvePanel(panel).plot(looks, 0)
+		p := curvePanel(panel).plot(looks, 0, maxWidth)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 		p.Y.Tick.Marker = p.X.Tick.Marker
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -20,7 +21,8 @@ import (
 type Curves struct {
 	Title   string
 	Panels  []CurvePanel
-	Columns int // panels to a row; 0 means up to 3
+	Columns int               // panels to a row; 0 means up to 3
+	Notes   map[string]string // by name of a curve: what a legend adds to its label
 }
 
 // The parts of a figure of curves.
@@ -62,7 +64,7 @@ func (m Curves) Figure() (*Figure, error) {
 		legend = m.bands()
 	}
 	for i, panel := range m.Panels {
-		plots[i] = curvePanel(panel).plot(looks, room)
+		plots[i] = curvePanel(panel).plot(looks, room, (width-2*cardPad)/vg.Length(columns))
 	}
 	return card{
 		title: m.Title, legend: legend, width: width,
@@ -100,8 +102,22 @@ func (m Curves) looks() (map[string]appearance, []string) {
 // legend returns an entry for each name, and those of bands.
 func (m Curves) legend(order []string, looks map[string]appearance) []legendEntry {
 	var out []legendEntry
+	lone := map[string]bool{}
+	for _, p := range m.Panels {
+		for _, k := range p.Curves {
+			before, ok := lone[k.Name]
+			lone[k.Name] = len(k.X) == 1 && (before || !ok)
+		}
+	}
 	for _, name := range order {
-		out = append(out, lineEntry(looks[name].label, looks[name].line(lineWidth)))
+		if lone[name] {
+			continue // its name stands at the point
+		}
+		label := looks[name].label
+		if note := m.Notes[name]; note != "" {
+			label += " (" + note + ")"
+		}
+		out = append(out, lineEntry(label, looks[name].line(lineWidth)))
 	}
 	return append(out, m.bands()...)
 }
@@ -132,22 +148,55 @@ func (m Curves) bands() []legendEntry {
 }
 
 func (p curvePanel) validate(field string) error {
-	r := p.YRange
+	r, log := p.YRange, p.logY()
 	return check.First(refuse(len(p.Curves) == 0, "%s has no curves", field),
 		forEach(field+".Curves", p.Curves, func(field string, c Curve) error {
-			return curve(c).validate(field, p.LogX, p.LogY)
+			return curve(c).validate(field, p.LogX, log)
 		}),
 		forEach(field+".Levels", p.Levels, func(field string, level Level) error {
-			return refuse(!finite(level.Y) || p.LogY && level.Y <= 0, "%s.Y = %g cannot be drawn on this axis", field,
+			return refuse(!finite(level.Y) || log.lacks(level.Y), "%s.Y = %g cannot be drawn on this axis", field,
 				level.Y)
 		}), forEach(field+".Marks", p.Marks, func(field string, mark Mark) error {
 			return refuse(!finite(mark.X) || p.LogX && mark.X <= 0, "%s.X = %g cannot be drawn on this axis", field,
 				mark.X)
-		}), refuse(r != nil && (!(r[0] < r[1]) || math.IsInf(r[1]-r[0], 0) || p.LogY && r[0] <= 0),
+		}), refuse(r != nil && (!(r[0] < r[1]) || math.IsInf(r[1]-r[0], 0) || log.lacks(r[0], r[1])),
 			"%s.YRange = %v is not a range for this axis", field, r))
 }
 
-func (k curve) validate(field string, logX, logY bool) error {
+// logAxis says what a logarithmic axis is of: 1 of positive numbers, −1 of negative ones by their size, and 0 where the
+// axis is linear.
+type logAxis int
+
+// logY is what the panel's vertical axis is of: of negative numbers if the first number is.
+func (p curvePanel) logY() logAxis {
+	for _, c := range p.Curves {
+		for _, y := range c.Y {
+			switch {
+			case !p.LogY:
+				return 0
+			case y < 0:
+				return -1
+			case y > 0:
+				return 1
+			}
+		}
+	}
+	return logOf(p.LogY)
+}
+
+func logOf(logarithmic bool) logAxis {
+	if logarithmic {
+		return 1
+	}
+	return 0
+}
+
+// lacks reports whether one of the numbers is not on the axis.
+func (l logAxis) lacks(values ...float64) bool {
+	return l != 0 && slices.ContainsFunc(values, func(v float64) bool { return float64(l)*v <= 0 })
+}
+
+func (k curve) validate(field string, logX bool, logY logAxis) error {
 	banded := k.Low != nil || k.High != nil
 	if err := check.First(refuse(len(k.X) == 0, "%s has no points", field), checkLength(field+".Y", len(k.Y), len(k.X),
 		"as X"),
@@ -162,13 +211,14 @@ func (k curve) validate(field string, logX, logY bool) error {
 		case k.Low != nil && !(k.Low[i] <= k.High[i] && k.High[i]-k.Low[i] <= math.MaxFloat64):
 			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%d] = %g, want finite numbers in this order", field, i,
 				k.Low[i], i, k.High[i])
-		case logY && k.Low != nil && k.Low[i] <= 0:
-			return fmt.Errorf("widgets: %s.Low[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.Low[i])
+		case k.Low != nil && logY.lacks(k.Low[i], k.High[i]):
+			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%[2]d] = %[4]g cannot be drawn on a logarithmic axis",
+				field, i, k.Low[i], k.High[i])
 		case i > 0 && k.X[i] < k.X[i-1]:
 			return fmt.Errorf("widgets: %s.X[%d] = %g is below its predecessor %g", field, i, k.X[i], k.X[i-1])
 		case logX && k.X[i] <= 0:
 			return fmt.Errorf("widgets: %s.X[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.X[i])
-		case logY && k.Y[i] <= 0:
+		case logY.lacks(k.Y[i]):
 			return fmt.Errorf("widgets: %s.Y[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.Y[i])
 		case math.IsInf(k.Y[i], 0):
 			return fmt.Errorf("widgets: %s.Y[%d] = %g is not finite", field, i, k.Y[i])
@@ -181,7 +231,7 @@ func (k curve) validate(field string, logX, logY bool) error {
 }
 
 // bounds returns the ends of the band around point i, the point itself without one.
-func (k curve) bounds(i int, logY bool) (low, high float64) {
+func (k curve) bounds(i int, logY logAxis) (low, high float64) {
 	if k.Low != nil {
 		return k.Low[i], k.High[i]
 	}
@@ -189,22 +239,25 @@ func (k curve) bounds(i int, logY bool) (low, high float64) {
 		return k.Y[i], k.Y[i]
 	}
 	low, high = k.Y[i]-k.StdErr[i], k.Y[i]+k.StdErr[i]
-	if logY && low <= 0 {
+	if logY.lacks(low) {
 		low = k.Y[i] / 10
+	}
+	if logY.lacks(high) {
+		high = k.Y[i] / 10
 	}
 	return low, high
 }
 
-func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot {
+func (p curvePanel) plot(looks map[string]appearance, room, width vg.Length) *plot.Plot {
 	out := newPanel(p.Title, p.XLabel, p.YLabel)
 	if room > 0 { // which the panel lacks
 		out.X.Tick.Marker = niceTicks{4}
 	}
-	xs, ys := emptySpan(), emptySpan()
+	xs, ys, log := emptySpan(), emptySpan(), p.logY()
 	for _, c := range p.Curves {
 		for i := range c.X {
 			xs.include(c.X[i])
-			ys.include(curve(c).bounds(i, p.LogY))
+			ys.include(curve(c).bounds(i, log))
 		}
 	}
 	for _, level := range p.Levels {
@@ -217,8 +270,16 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 	if p.Bars {
 		pad = 0.06 // room for those that are moved sideways
 	}
-	setRange(&out.X, xs, p.LogX, pad)
-	setRange(&out.Y, ys, p.LogY, 0.06)
+	if names := p.pointRoom(looks, xs.low); room == 0 && names > 0 && xs.high > xs.low {
+		share := float64(names / (0.8*width - names)) // a fifth is for the vertical axis
+		if p.LogX {
+			xs.low *= math.Pow(xs.low/xs.high, share)
+		} else {
+			xs.low -= share * (xs.high - xs.low)
+		}
+	}
+	setRange(&out.X, xs, logOf(p.LogX), pad)
+	setRange(&out.Y, ys, log, 0.06)
 	if len(p.Marks) > 0 && !p.LogY { // room for the notes
 		out.Y.Max += 0.1 * (out.Y.Max - out.Y.Min)
 	}
@@ -232,9 +293,9 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		shifts := p.shifts(x)
 		for i, k := range p.Curves {
 			if p.Bars {
-				curve(k).paintBars(c, shifts[i], y, looks[k.Name], p.LogY)
+				curve(k).paintBars(c, shifts[i], y, looks[k.Name], log)
 			} else {
-				curve(k).paintBand(c, x, y, looks[k.Name], p.LogY)
+				curve(k).paintBand(c, x, y, looks[k.Name], log)
 			}
 		}
 		for i, k := range p.Curves {
@@ -263,26 +324,72 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 	return out
 }
 
-// paintPointLabels names curves of a single point, where the legend's dashes do not show.
+// paintPointLabels names curves of a single point, left of it where there is room.
 func (p curvePanel) paintPointLabels(c draw.Canvas, x, y func(float64) vg.Length, looks map[string]appearance) {
 	for _, k := range p.Curves {
 		if a := looks[k.Name]; len(k.X) == 1 {
-			writeBacked(c, textStyle(smallSize, a.color, draw.XLeft, draw.YCenter), x(k.X[0])+6, y(k.Y[0]), a.label)
+			style, at := textStyle(smallSize, a.color, draw.XRight, draw.YCenter), x(k.X[0])-pointGap
+			if at-style.Width(a.label) < c.Min.X {
+				style.XAlign, at = draw.XLeft, x(k.X[0])+pointGap
+			}
+			writeText(c, style, at, y(k.Y[0]), a.label)
 		}
 	}
 }
 
+// pointGap is between a point and its name.
+const pointGap = vg.Length(6)
+
+// pointRoom returns how wide the names of curves are that have one point, the leftmost of the panel.
+func (p curvePanel) pointRoom(looks map[string]appearance, leftmost float64) vg.Length {
+	room, style := vg.Length(0), textStyle(smallSize, ink, draw.XRight, draw.YCenter)
+	for _, k := range p.Curves {
+		if len(k.X) == 1 && k.X[0] <= leftmost {
+			room = max(room, style.Width(looks[k.Name].label)+pointGap)
+		}
+	}
+	return room
+}
+
 // setRange fits an axis to the data.
-func setRange(axis *plot.Axis, s span, logarithmic bool, pad float64) {
-	if !logarithmic || s.low > s.high {
+func setRange(axis *plot.Axis, s span, log logAxis, pad float64) {
+	if log == 0 || s.low > s.high {
 		s = s.padded(pad)
 		axis.Min, axis.Max = s.low, s.high
 		return
+	}
+	if log < 0 {
+		s = span{-s.high, -s.low}
 	}
 	s = (span{math.Log10(s.low), math.Log10(s.high)}).padded(pad)
 	axis.Min, axis.Max = math.Pow(10, s.low), math.Pow(10, s.high)
 	axis.Scale = plot.LogScale{}
 	axis.Tick.Marker = logTicks{}
+	if log < 0 {
+		axis.Min, axis.Max = -axis.Max, -axis.Min
+		axis.Scale, axis.Tick.Marker = negativeScale{}, negativeTicks{}
+	}
+}
+
+// negativeScale is the logarithmic scale of negative numbers: the smaller in size, the higher.
+type negativeScale struct{}
+
+func (negativeScale) Normalize(low, high, v float64) float64 {
+	return 1 - plot.LogScale{}.Normalize(-high, -low, -v)
+}
+
+// negativeTicks are the ticks of a negativeScale.
+type negativeTicks struct{}
+
+func (negativeTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := logTicks{}.Ticks(-high, -low)
+	for i := range ticks {
+		ticks[i].Value *= -1
+		if ticks[i].Label != "" {
+			ticks[i].Label = "−" + ticks[i].Label
+		}
+	}
+	return ticks
 }
 
 // runs calls paint with each stretch of points that no NaN interrupts.
@@ -328,7 +435,7 @@ func (k curve) paintDots(c draw.Canvas, x, y func(float64) vg.Length, a appearan
 	}
 }
 
-func (k curve) paintBars(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
+func (k curve) paintBars(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY logAxis) {
 	for i := range k.X {
 		if low, high := k.bounds(i, logY); high > low {
 			line := c.ClipLinesXY([]vg.Point{{X: x(k.X[i]), Y: y(low)}, {X: x(k.X[i]), Y: y(high)}})
@@ -337,7 +444,7 @@ func (k curve) paintBars(c draw.Canvas, x, y func(float64) vg.Length, a appearan
 	}
 }
 
-func (k curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
+func (k curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY logAxis) {
 	if k.StdErr == nil && k.Low == nil {
 		return
 	}

@@ -20,11 +20,13 @@ type Dots struct {
 	Methods []string // names as in result rows
 	Names   []string // of the rows as shown, "" for the method's label; nil for the labels of all
 	Panels  []DotPanel
+	Same    bool // all panels have the same scale, which begins or ends at 0 if no number is beyond
 }
 
 // DotPanel is one metric of Dots.
 type DotPanel struct {
 	Title     string
+	Label     string      // of the axis, with its unit
 	Estimates []*Estimate // of each method; nil where there is none
 	Published []*Estimate // published values of each method; nil where there is none, or for all
 	Target    *float64    // vertical reference line; nil if there is none
@@ -54,7 +56,18 @@ func (m Dots) Figure() (*Figure, error) {
 		}
 		shown[i] = looks[i].label
 	}
-	const rowHeight, axisSpace = vg.Length(21), vg.Length(22)
+	const rowHeight = vg.Length(21)
+	axisSpace := vg.Length(22)
+	if slices.ContainsFunc(m.Panels, func(p DotPanel) bool { return p.Label != "" }) {
+		axisSpace += labelLine
+	}
+	same := emptySpan()
+	if m.Same {
+		same.include(0)
+		for _, p := range m.Panels {
+			same.include(p.span().low, p.span().high)
+		}
+	}
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
 	names := widest(style, looks) + 10
 	legend := []legendEntry{{"computed", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }}}
@@ -80,13 +93,15 @@ func (m Dots) Figure() (*Figure, error) {
 			width := (c.Max.X-c.Min.X-names)/vg.Length(len(m.Panels)) - panelGap
 			for i, panel := range m.Panels {
 				left := c.Min.X + names + vg.Length(i)*(width+panelGap)
-				panel.paint(within(c, rect(left, c.Min.Y+axisSpace, left+width, c.Max.Y-titleSpace)), looks, rowHeight)
+				panel.paint(within(c, rect(left, c.Min.Y+axisSpace, left+width, c.Max.Y-titleSpace)), same, looks,
+					rowHeight)
 			}
 		},
 	}.figure(), nil
 }
 
-func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) {
+// span is the range of the panel's numbers.
+func (p DotPanel) span() span {
 	xs := emptySpan()
 	xs.include(orNaN(p.Target))
 	for _, list := range [][]*Estimate{p.Estimates, p.Published} {
@@ -95,6 +110,13 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 				xs.include(e.Mean, e.Mean-e.StdErr, e.Mean+e.StdErr)
 			}
 		}
+	}
+	return xs
+}
+
+func (p DotPanel) paint(c draw.Canvas, xs span, looks []appearance, rowHeight vg.Length) {
+	if xs.low > xs.high {
+		xs = p.span()
 	}
 	xs = xs.padded(0.08)
 	x := func(v float64) vg.Length { return c.X((v - xs.low) / (xs.high - xs.low)) }
@@ -105,6 +127,8 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 		c.StrokeLine2(axisLine, x(t.Value), c.Min.Y, x(t.Value), c.Min.Y-3)
 		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
 	}
+	c.FillText(textStyle(smallSize, paleInk, draw.XCenter, draw.YTop), vg.Point{X: c.Center().X,
+		Y: c.Min.Y - 5 - labelLine}, p.Label)
 	if target := orNaN(p.Target); !math.IsNaN(target) {
 		c.StrokeLine2(targetLine, x(target), c.Min.Y, x(target), c.Max.Y)
 	}

@@ -354,6 +354,55 @@ func TestDots(t *testing.T) {
 	}
 }
 
+// All panels of Same begin at 0: 4 lies a fifth of the way to 20 in each, and labels stand under the axes.
+func TestDotsOnOneScale(t *testing.T) {
+	d := Dots{Methods: []string{"qvirl"}, Same: true, Panels: []DotPanel{
+		{Title: "a", Label: "seconds", Estimates: []*Estimate{Value(4, math.NaN())}},
+		{Title: "b", Label: "metres", Estimates: []*Estimate{Value(20, math.NaN())}}}}
+	p := parse(t, d)
+	for _, want := range []string{"seconds", "metres", "10"} {
+		if !p.hasText(want) {
+			t.Errorf("no text %q", want)
+		}
+	}
+	d.Same = false
+	if p := parse(t, d); p.hasText("10") {
+		t.Error("panels of their own scale have numbers of each other")
+	}
+}
+
+// On a logarithmic axis of negative numbers −1 is the top, −100 the bottom, and −10 the middle.
+func TestNegativeLogarithms(t *testing.T) {
+	for v, want := range map[float64]float64{-1: 1, -10: 0.5, -100: 0} {
+		if got := (negativeScale{}).Normalize(-100, -1, v); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%g lies at %g, want %g", v, got, want)
+		}
+	}
+	p := parse(t, Curves{Panels: []CurvePanel{{XLabel: "x", YLabel: "log-likelihood", LogY: true,
+		Curves: []Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{-2, -50}, StdErr: []float64{3, 1}}}}}})
+	for _, want := range []string{"−1", "−10", "log-likelihood"} {
+		if !p.hasText(want) {
+			t.Errorf("no text %q", want)
+		}
+	}
+}
+
+// A curve of one point is named beside it, and is no line of the legend, which has the notes.
+func TestLonePoints(t *testing.T) {
+	panel := CurvePanel{XLabel: "x", YLabel: "y"}
+	for i, name := range []string{"qvirl", "bc", "iqlearn", "avril"} {
+		panel.Curves = append(panel.Curves, Curve{Name: name, X: []float64{1, 2}, Y: []float64{0, float64(i)}})
+	}
+	panel.Curves = append(panel.Curves, Curve{Name: "valuewalk", X: []float64{1}, Y: []float64{1}, Points: true})
+	p := parse(t, Curves{Panels: []CurvePanel{panel}, Notes: map[string]string{"bc": "S^2"}})
+	if p.stroked(paint(colorOf("valuewalk"))) != 0 || !p.hasText("ValueWalk") {
+		t.Error("a lone point is a line in the legend, or has no name")
+	}
+	if !p.hasText("behaviour cloning (S^2)") {
+		t.Error("the legend lacks a note")
+	}
+}
+
 func TestSurface(t *testing.T) {
 	m := exampleSurface()
 	p := parse(t, m)

@@ -47,8 +47,8 @@ func (m Scatter) Figure() (*Figure, error) {
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		p := newPanel(panel.Title, m.XLabel, m.YLabel)
-		setRange(&p.X, xs, false, 0.05)
-		setRange(&p.Y, ys, false, 0.05)
+		setRange(&p.X, xs, 0, 0.05)
+		setRange(&p.Y, ys, 0, 0.05)
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) { panel.paint(c, x, y, scale) }))
 		plots[i] = p
 	}

@@ -54,8 +54,8 @@ func (m Surface) Figure() (*Figure, error) {
 		if i%columns == 0 {
 			p.Y.Label.Text = m.YLabel
 		}
-		setRange(&p.X, span{xEdges[0], xEdges[len(xEdges)-1]}, m.LogX, 0)
-		setRange(&p.Y, span{yEdges[0], yEdges[len(yEdges)-1]}, m.LogY, 0)
+		setRange(&p.X, span{xEdges[0], xEdges[len(xEdges)-1]}, logOf(m.LogX), 0)
+		setRange(&p.Y, span{yEdges[0], yEdges[len(yEdges)-1]}, logOf(m.LogY), 0)
 		if m.Numbers {
 			p.X.Tick.Marker, p.Y.Tick.Marker = ticksAt(m.X), ticksAt(m.Y)
 		}

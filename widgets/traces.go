@@ -51,8 +51,8 @@ func (m Traces) Figure() (*Figure, error) {
 			xs.include(0, float64(len(chain)))
 			ys.include(chain...)
 		}
-		setRange(&p.X, xs, false, 0)
-		setRange(&p.Y, ys, false, 0.03)
+		setRange(&p.X, xs, 0, 0)
+		setRange(&p.Y, ys, 0, 0.03)
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 			for k, chain := range panel.Chains {
 				step := (len(chain) + tracePoints - 1) / tracePoints

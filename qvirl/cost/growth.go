@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -24,7 +25,8 @@ func Growth(costs []Cost) *exhibit.Report {
 		{"processor time", "processor seconds", func(c Cost) float64 { return c.Processor }},
 		{"peak memory", "peak memory, MiB", func(c Cost) float64 { return c.PeakMiB }},
 	}
-	chart := exhibit.Chart{Name: "growth", Title: "What one fit costs"}
+	chart := exhibit.Chart{Name: "growth", Notes: map[string]string{},
+		Title: "What one fit costs, and the powers of the number of states S it grows as"}
 	table := exhibit.Table{Name: "growth", Title: "Powers of the number of states that costs grow as",
 		Columns: []exhibit.Column{{Name: quantities[0].name, Decimals: 2}, {Name: quantities[1].name, Decimals: 2}}}
 	cells := map[string][]exhibit.Cell{}
@@ -58,6 +60,11 @@ func Growth(costs []Cost) *exhibit.Report {
 			cell := exhibit.Cell{} // of a single size
 			if !math.IsNaN(power) {
 				cell.Estimate = &exhibit.Estimate{Mean: power, StdErr: math.NaN()}
+				if chart.Notes[m] != "" {
+					chart.Notes[m] += ", "
+				}
+				_, short, _ := strings.Cut(q.name, " ")
+				chart.Notes[m] += fmt.Sprintf("%s S^%.2f", short, power)
 			}
 			cells[m] = append(cells[m], cell)
 			if len(curve.X) > 0 {
@@ -69,6 +76,6 @@ func Growth(costs []Cost) *exhibit.Report {
 	for _, m := range methods {
 		table.Rows = append(table.Rows, exhibit.Row{Method: m, Cells: cells[m]})
 	}
-	return &exhibit.Report{Title: chart.Title, Text: text, Tables: []exhibit.Table{table},
+	return &exhibit.Report{Title: "What one fit costs", Text: text, Tables: []exhibit.Table{table},
 		Charts: []exhibit.Chart{chart}}
 }

@@ -103,12 +103,13 @@ type Chart struct {
 	Name   string // file name without its ending
 	Title  string
 	Panels []Panel
+	Notes  map[string]string // by name of a curve: what a legend adds to its label
 }
 
 // Panel is a set of curves with common axes.
 type Panel struct {
 	Title, XLabel, YLabel string
-	LogX, LogY            bool
+	LogX, LogY            bool // a logarithmic Y is of numbers of one sign; negative ones go by their size
 	Curves                []Curve
 	Levels                []Level     // horizontal reference lines
 	Marks                 []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter

@@ -147,14 +147,12 @@ func DemosOf(rows []Row, metric string) []int {
 	return Distinct(rows, func(r Row) (int, bool) { return r.Demos, r.Metric == metric })
 }
 
-// Learning returns the curve of the means of a metric of a method, times the scale, over the number of demonstrations.
-func Learning(rows []Row, name, metric string, scale float64) exhibit.Curve {
+// Learning returns the curve of the means of a metric of a method over the number of demonstrations.
+func Learning(rows []Row, name, metric string) exhibit.Curve {
 	c := exhibit.Curve{Name: name}
 	values := ByDemos(rows, name, metric)
 	for _, n := range slices.Sorted(maps.Keys(values)) {
-		e := Mean(values[n])
-		e.Mean *= scale
-		c.Add(float64(n), e)
+		c.Add(float64(n), Mean(values[n]))
 	}
 	return c
 }

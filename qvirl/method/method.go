@@ -35,6 +35,7 @@ const (
 	QVIRLs       Family = "QVIRL"                      // the paper's closed form, and what is varied around it
 	Draws        Family = "QVIRL, trained on draws"    // likelihood or maximum from draws
 	Sampled      Family = "QVIRL, matched and refined" // moved or matched to a short walk
+	ActiveVaR    Family = "ActiveVaR"                  // queries by the value at risk
 	Exact        Family = "exact samplers"
 	AVRILs       Family = "AVRIL"
 	Cloning      Family = "behaviour cloning"
@@ -44,10 +45,10 @@ const (
 )
 
 // colors are the palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies,
-// without its yellow, which vanishes on white; and greys.
+// without its yellow, which vanishes on white; a wine red of Tol's; and greys.
 var colors = map[Family]string{
 	QVIRLs: "#0072b2", Draws: "#56b4e9", Sampled: "#cc79a7", Exact: "#4d4d4d", AVRILs: "#d55e00", Cloning: "#009e73",
-	IQLearn: "#e69f00", Demonstrator: "#000000", Baseline: "#999999",
+	IQLearn: "#e69f00", ActiveVaR: "#882255", Demonstrator: "#000000", Baseline: "#999999",
 }
 
 // Color returns the colour of the method's lines, #rrggbb.

@@ -8,8 +8,12 @@ import (
 )
 
 func TestTheRegistryIsComplete(t *testing.T) {
-	seen := map[string]bool{}
+	seen, labels := map[string]bool{}, map[string]string{}
 	for _, m := range All() {
+		if other, ok := labels[m.Label]; ok {
+			t.Errorf("%s and %s have the same label", other, m.Name)
+		}
+		labels[m.Label] = m.Name
 		for _, name := range append([]string{m.Name}, m.Former...) {
 			if seen[name] || !like.MatchString(name) && name != "bc" {
 				t.Errorf("the name %q stands twice, or is not written like one", name)

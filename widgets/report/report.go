@@ -69,7 +69,7 @@ const mostPoints = 40
 
 // Chart returns the chart as a widget.
 func Chart(c exhibit.Chart) widgets.Curves {
-	out := widgets.Curves{Title: c.Title, Panels: slices.Clone(c.Panels)}
+	out := widgets.Curves{Title: c.Title, Panels: slices.Clone(c.Panels), Notes: c.Notes}
 	if len(c.Panels) == 4 { // two rows of two, not three and one
 		out.Columns = 2
 	}

@@ -82,6 +82,36 @@ func (s *site) costs(column string, decimals int) (string, error) {
 	return markdown(grid, "|--:"), nil
 }
 
+// cost is a number of a method's stored costs at a size.
+func (s *site) cost(name string, states int, column string, decimals int) (string, error) {
+	rows, err := cost.Read(s.benchDir())
+	if err != nil {
+		return "", err
+	}
+	for _, r := range rows {
+		if r.Method == name && r.States == states {
+			v, err := r.Number(column)
+			return number(v, decimals), err
+		}
+	}
+	return "", fmt.Errorf("results/bench has no %s at %d states", name, states)
+}
+
+// step is what the stored table of steps says of one, in a column.
+func (s *site) step(what, column string) (string, error) {
+	table, err := cost.ReadSteps(s.benchDir())
+	if err != nil {
+		return "", err
+	}
+	at := slices.Index(table[0], column)
+	for _, line := range table[1:] {
+		if line[0] == what && at > 0 {
+			return line[at], nil
+		}
+	}
+	return "", fmt.Errorf("results/bench/%s has no %q with %q", cost.StepsFile, what, column)
+}
+
 // steps writes the stored table of what steps of networks take.
 func (s *site) steps() (string, error) {
 	table, err := cost.ReadSteps(s.benchDir())

@@ -50,9 +50,12 @@ func (r *results) read(name string) ([]experiment.Row, *experiment.Record, error
 //	EXPERIMENT METHOD METRIC [environment=E] [demos=N] [seeds=A-B] [take=T] [from=X]
 //
 // METRIC and E are regular expressions for the whole name. T is mean (the default: of one value a seed), spread (their
-// standard deviation), min, max or maxabs (of all values that fit). from=X takes the distance |estimate − X| instead.
+// standard deviation), average, min, max or maxabs (of all values that fit). from=X takes the distance
+// |estimate − X| instead.
 // Of demonstrations, demos.json in a folder as expert-lunarlander or another file as expert-lunarlander/demos-greedy,
-// METHOD is demonstrator and METRIC return or log_likelihood.
+// METHOD is demonstrator and METRIC return, beta, trajectories or a statistic such as log_likelihood. Of the expert
+// itself, expert.json in that folder, METHOD is evaluation and METRIC return or episodes: what its Boltzmann policy at
+// the demonstrations' β came to in other episodes.
 type choice struct {
 	experiment, method  string
 	metric, environment *regexp.Regexp
@@ -87,8 +90,8 @@ func parseChoice(text string) (choice, error) {
 			c.from, err = strconv.ParseFloat(value, 64)
 		case "take":
 			c.take = value
-			if !slices.Contains([]string{"mean", "spread", "min", "max", "maxabs"}, value) {
-				err = fmt.Errorf("take=%s: want mean, spread, min, max or maxabs", value)
+			if !slices.Contains([]string{"mean", "spread", "average", "min", "max", "maxabs"}, value) {
+				err = fmt.Errorf("take=%s: want mean, spread, average, min, max or maxabs", value)
 			}
 		default:
 			err = fmt.Errorf("unknown option %q", key)
@@ -113,8 +116,13 @@ func (r *results) estimate(text string) (*estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.method == "demonstrator" {
-		e, err := r.demonstrator(c)
+	for name, read := range map[string]func(choice) (*estimate, error){
+		"demonstrator": r.demonstrator, "evaluation": r.evaluation,
+	} {
+		if c.method != name {
+			continue
+		}
+		e, err := read(c)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", text, err)
 		}
@@ -149,6 +157,8 @@ func (r *results) estimate(text string) (*estimate, error) {
 		}
 	case "spread":
 		e.mean = stat.StdDev(values, nil)
+	case "average":
+		e.mean = stat.Mean(values, nil)
 	case "min":
 		e.mean = slices.Min(values)
 	case "max":
@@ -162,28 +172,81 @@ func (r *results) estimate(text string) (*estimate, error) {
 	return e, nil
 }
 
-// demonstrator reads what the description of stored demonstrations says.
-func (r *results) demonstrator(c choice) (*estimate, error) {
-	var d struct {
-		Trajectories float64
-		Returns      struct{ Mean, Std float64 }
-		Statistics   map[string]float64
-	}
-	name := filepath.Join(c.experiment, "demos")
+// demonstrated is the description of stored demonstrations.
+type demonstrated struct {
+	Trajectories float64
+	Beta         float64
+	Returns      summary
+	Statistics   map[string]float64
+}
+
+type summary struct{ Mean, Std float64 }
+
+// of returns the mean of n returns.
+func (s summary) of(n float64) *estimate {
+	return &estimate{mean: s.Mean, stdErr: s.Std / math.Sqrt(n)}
+}
+
+// demonstrations reads the description of stored demonstrations.
+func (r *results) demonstrations(c choice) (d demonstrated, name string, err error) {
+	name = filepath.Join(c.experiment, "demos")
 	if strings.Contains(c.experiment, "/") {
 		name = c.experiment
 	}
 	name += ".json"
-	if err := atomicfile.ReadJSON(filepath.Join(r.root, "results", name), &d); err != nil {
+	return d, name, atomicfile.ReadJSON(filepath.Join(r.root, "results", name), &d)
+}
+
+// demonstrator returns what the description of stored demonstrations says.
+func (r *results) demonstrator(c choice) (*estimate, error) {
+	d, name, err := r.demonstrations(c)
+	if err != nil {
 		return nil, err
 	}
-	switch likelihood, ok := d.Statistics["log_likelihood"]; {
+	exactly := func(v float64) (*estimate, error) { return &estimate{mean: v, stdErr: math.NaN()}, nil }
+	switch {
 	case c.metric.MatchString("return") && d.Trajectories > 0:
-		return &estimate{mean: d.Returns.Mean, stdErr: d.Returns.Std / math.Sqrt(d.Trajectories)}, nil
-	case c.metric.MatchString("log_likelihood") && ok:
-		return &estimate{mean: likelihood, stdErr: math.NaN()}, nil
+		return d.Returns.of(d.Trajectories), nil
+	case c.metric.MatchString("beta") && d.Beta > 0:
+		return exactly(d.Beta)
+	case c.metric.MatchString("trajectories") && d.Trajectories > 0:
+		return exactly(d.Trajectories)
+	}
+	for _, statistic := range sortedKeys(d.Statistics) {
+		if c.metric.MatchString(statistic) {
+			return exactly(d.Statistics[statistic])
+		}
 	}
 	return nil, fmt.Errorf("%s does not say it", name)
+}
+
+// evaluation returns what an expert's Boltzmann policy, at the β of its demonstrations, came to in other episodes.
+func (r *results) evaluation(c choice) (*estimate, error) {
+	d, _, err := r.demonstrations(c)
+	if err != nil {
+		return nil, err
+	}
+	var expert struct {
+		Evaluations []struct {
+			Policy   string
+			Episodes float64
+			Returns  summary
+		}
+	}
+	name := filepath.Join(c.experiment, "expert.json")
+	if err := atomicfile.ReadJSON(filepath.Join(r.root, "results", name), &expert); err != nil {
+		return nil, err
+	}
+	for _, e := range expert.Evaluations {
+		if e.Policy != fmt.Sprintf("Boltzmann, β = %g", d.Beta) || e.Episodes < 1 {
+			continue
+		}
+		if c.metric.MatchString("episodes") {
+			return &estimate{mean: e.Episodes, stdErr: math.NaN()}, nil
+		}
+		return e.Returns.of(e.Episodes), nil
+	}
+	return nil, fmt.Errorf("%s has no evaluation at β = %g", name, d.Beta)
 }
 
 // difference returns a − b with its standard error: of the paired differences where both are means over the same seeds,

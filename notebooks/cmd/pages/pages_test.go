@@ -271,7 +271,8 @@ func TestEstimates(t *testing.T) {
 	near("mean", e.mean, sum/100)
 	near("standard error", e.stdErr, math.Sqrt(squares/99/100))
 	for option, want := range map[string]float64{"take=spread": math.Sqrt(squares / 99), "take=min": low,
-		"from=7": math.Abs(sum/100 - 7)} {
+		"take=average": sum / 100,
+		"from=7":       math.Abs(sum/100 - 7)} {
 		e, err := r.estimate("made-up qvirl w1 " + option)
 		if err != nil {
 			t.Fatal(err)
@@ -298,6 +299,21 @@ func TestEstimates(t *testing.T) {
 	if _, err := store(t, twice...).estimate("made-up qvirl w1"); err == nil ||
 		!strings.Contains(err.Error(), "more than one row of seed 0") {
 		t.Errorf("two rows of a seed: %v", err)
+	}
+}
+
+// An expert's evaluation is of other episodes than its demonstrations, at the same β.
+func TestExpertsAreReadFromTheirFiles(t *testing.T) {
+	r := newResults(root)
+	for choice, want := range map[string]float64{"evaluation return": 504.9, "evaluation episodes": 100,
+		"demonstrator trajectories": 65, "demonstrator beta": 200} {
+		e, err := r.estimate("expert-spaceinvaders " + choice)
+		if err != nil || math.Abs(e.mean-want) > 1e-9 {
+			t.Errorf("%s: %+v, %v, want %g", choice, e, err, want)
+		}
+	}
+	if e, err := r.estimate("expert-pong evaluation return"); err == nil { // whose evaluation is at another β
+		t.Errorf("evaluated at β = 100, demonstrated at 800: %+v", e)
 	}
 }
 

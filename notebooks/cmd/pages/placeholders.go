@@ -29,11 +29,15 @@ func (s *site) prose(name string) (string, error) {
 //
 //	{{row "EXPERIMENT METHOD METRIC …" [decimals]}}        mean ± standard error
 //	{{mean "EXPERIMENT METHOD METRIC …" [decimals]}}       the mean alone
+//	{{percent "EXPERIMENT METHOD METRIC …" [decimals]}}    a hundred times the mean, with “ %”
 //	{{diff "EXPERIMENT …" "EXPERIMENT …" [decimals]}}      first less second ± its standard error, paired where it can be
 //	{{paper "EXPERIMENT METHOD METRIC …"}}                 what the paper has for these rows, by the ledger
 //	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
 //	{{apart "EXPERIMENT METHOD METRIC …"}}                 our difference from that, in standard errors
 //	{{costs COLUMN DECIMALS}}, {{benchMachine}}            what methods cost, by results/bench, and the machine
+//	{{machine "EXPERIMENT"}}                               what its rows were computed on
+//	{{cost METHOD STATES COLUMN DECIMALS}}                 one of these costs
+//	{{step WHAT COLUMN}}                                   what the table of steps says
 //	{{steps}}                                              what steps of networks cost, by the same
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
@@ -42,10 +46,12 @@ func (s *site) prose(name string) (string, error) {
 //	                                                      ones, and those that say so
 func (s *site) fill(text string) (string, error) {
 	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
-		"row":  func(c string, d ...int) (string, error) { return s.write(c, true, d) },
-		"mean": func(c string, d ...int) (string, error) { return s.write(c, false, d) },
-		"diff": s.diff, "table": s.table, "gallery": s.gallery, "answers": s.answers, "apart": s.apart,
+		"row":     func(c string, d ...int) (string, error) { return s.write(c, true, d) },
+		"mean":    func(c string, d ...int) (string, error) { return s.write(c, false, d) },
+		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table,
+		"gallery": s.gallery, "answers": s.answers, "apart": s.apart,
 		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
+		"cost": s.cost, "step": s.step,
 		"count": func(c string, value float64) (int, error) {
 			return s.count(c, func(v float64) bool { return v == value })
 		},
@@ -92,6 +98,14 @@ func (s *site) write(text string, withError bool, decimals []int) (string, error
 		return number(e.mean, d), nil
 	}
 	return e.text(d), nil
+}
+
+func (s *site) percent(text string, decimals ...int) (string, error) {
+	e, err := s.results.estimate(text)
+	if err != nil {
+		return "", err
+	}
+	return number(100*e.mean, append(decimals, 0)[0]) + " %", nil
 }
 
 func (s *site) diff(a, b string, decimals ...int) (string, error) {

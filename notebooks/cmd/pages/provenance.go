@@ -41,12 +41,8 @@ func (s *site) provenance(p page) (string, error) {
 
 // described returns the cells of a record: day, time, machine, commit.
 func described(r *experiment.Record) string {
-	var machines, commits []string
+	var commits []string
 	for _, m := range r.Machines {
-		name := strings.TrimSpace(fmt.Sprintf("%s, %d cores", cmp.Or(m.CPU, m.Arch), m.Cores))
-		if !slices.Contains(machines, name) {
-			machines = append(machines, name)
-		}
 		commit := m.Commit[:min(len(m.Commit), 9)]
 		if m.Dirty {
 			commit += " with changes"
@@ -60,7 +56,28 @@ func described(r *experiment.Record) string {
 		commits = append(commits[:named-1], fmt.Sprintf("%d more in the record", n-named+1))
 	}
 	return fmt.Sprintf("%s | %s | %s | %s", r.Finished.UTC().Format(time.DateOnly), duration(r),
-		strings.Join(machines, "; "), strings.Join(commits, ", "))
+		machines(r), strings.Join(commits, ", "))
+}
+
+// machines names those that a record's rows come from.
+func machines(r *experiment.Record) string {
+	var names []string
+	for _, m := range r.Machines {
+		name := strings.TrimSpace(fmt.Sprintf("%s, %d cores", cmp.Or(m.CPU, m.Arch), m.Cores))
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "; ")
+}
+
+// machine names the machines that the rows of an experiment come from.
+func (s *site) machine(name string) (string, error) {
+	_, record, err := s.results.read(name)
+	if err != nil {
+		return "", err
+	}
+	return machines(record), nil
 }
 
 // duration says how long a run took: of processors if the record knows it, else wall-clock time.

@@ -175,10 +175,13 @@ type figureOf struct {
 	Title  string    `yaml:"title"`
 	Table  string    `yaml:"table"` // dots: rows are methods, columns are panels; with the paper's values
 	Only   []string  `yaml:"only"`  // the methods of the table that are drawn; all by default
+	Axes   []string  `yaml:"axes"`  // labels of the axes of these panels, with units; one for all, or one for each
+	Same   bool      `yaml:"same"`  // these panels have the same scale
 	Panels []panelOf `yaml:"panels"`
-	// the comparison that the report of this experiment draws, and choices of levels by name for its first panel
-	Comparison string            `yaml:"comparison"`
-	Levels     map[string]string `yaml:"levels"`
+	// the comparison that the report of this experiment draws: the panels of its first chart, or of so many charts
+	Comparison string              `yaml:"comparison"`
+	Charts     int                 `yaml:"charts"`
+	Levels     []map[string]string `yaml:"levels"` // of each of these panels: choices of rows by name, or numbers
 }
 
 type panelOf struct {
@@ -190,7 +193,7 @@ type panelOf struct {
 	X          []int             `yaml:"x"` // numbers of demonstrations
 	XLabel     string            `yaml:"xlabel"`
 	YLabel     string            `yaml:"ylabel"` // other than the metric's label
-	Levels     map[string]string `yaml:"levels"` // choices of rows by name
+	Levels     map[string]string `yaml:"levels"` // choices of rows by name, or numbers
 	Names      map[string]string `yaml:"names"`  // of methods, other than their labels
 	YRange     *[2]float64       `yaml:"yrange"`
 }
@@ -231,7 +234,7 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 	return out, nil
 }
 
-// comparison draws the first figure of an experiment's report, as its notebook does.
+// comparison draws the first figures of an experiment's report, as its notebook does.
 func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
 	rows, _, err := s.results.read(f.Comparison)
 	if err != nil {
@@ -245,15 +248,29 @@ func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := report.Chart(r.Charts[0])
-	out.Title = f.Title
-	return out, s.addLevels(&out.Panels[0], f.Levels)
+	out := widgets.Curves{Title: f.Title}
+	for _, c := range r.Charts[:max(f.Charts, 1)] {
+		out.Panels = append(out.Panels, report.Chart(c).Panels...)
+	}
+	if len(f.Levels) > len(out.Panels) {
+		return nil, fmt.Errorf("pages.yaml: %q has levels of %d panels, and %d panels", f.Title, len(f.Levels),
+			len(out.Panels))
+	}
+	for i, levels := range f.Levels {
+		if err := s.addLevels(&out.Panels[i], levels); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-// addLevels adds levels, by name, of choices of rows.
+// addLevels adds levels by name: of choices of rows, or numbers.
 func (s *site) addLevels(to *widgets.CurvePanel, levels map[string]string) error {
 	for _, name := range sortedKeys(levels) {
-		level, err := s.results.estimate(levels[name])
+		level, err := parsePaper(levels[name])
+		if err != nil {
+			level, err = s.results.estimate(levels[name])
+		}
 		if err != nil {
 			return err
 		}
@@ -269,16 +286,20 @@ func (s *site) dots(f figureOf) (widgets.Drawing, error) {
 		return nil, fmt.Errorf("pages.yaml: there is no table %q", f.Table)
 	}
 	s.used[f.Table] = true
-	out := widgets.Dots{Title: f.Title}
+	if n := len(f.Axes); n != 1 && n != len(t.Columns) {
+		return nil, fmt.Errorf("pages.yaml: %q has %d axes, want one, or one for each of %d columns", f.Title, n,
+			len(t.Columns))
+	}
+	out := widgets.Dots{Title: f.Title, Same: f.Same}
 	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r rowOf) bool {
 		return f.Only != nil && !slices.Contains(f.Only, r.Method)
 	})
 	for _, r := range rows {
 		out.Methods, out.Names = append(out.Methods, r.Method), append(out.Names, r.Title)
 	}
-	for _, c := range t.Columns {
+	for i, c := range t.Columns {
 		known, _ := metric.Lookup(t.Experiment, c.Metric) // a pattern of several is none
-		panel := widgets.DotPanel{Title: c.Title, Target: cmp.Or(c.Target, known.Best)}
+		panel := widgets.DotPanel{Title: c.Title, Label: f.Axes[i%len(f.Axes)], Target: cmp.Or(c.Target, known.Best)}
 		for _, r := range rows {
 			choice := t.choice(r, c)
 			e, err := s.results.estimate(choice)

@@ -75,7 +75,8 @@ func TestBenchStepsMeasures(t *testing.T) {
 	if err != nil || len(table) != 6 || !slices.Contains(table[1], "step, one run") {
 		t.Errorf("stored %q, error %v", table, err)
 	}
-	for _, want := range []string{"step, one run", "step, 10 runs", "prediction, 10000", "product, 10000"} {
+	for _, want := range []string{"step, one run", "step, 10 runs", "prediction, 10000",
+		"% of the rate of product, 10000"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q", out, want)
 		}

@@ -112,13 +112,18 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 		measured.X, measured.Y = append(measured.X, p.tasks), append(measured.Y, p.processor)
 		model.X, model.Y = append(model.X, p.tasks), append(model.Y, fitted)
 	}
-	panels := []exhibit.Panel{{Title: "measured here", XLabel: "tasks", YLabel: "processor seconds", LogX: true,
-		LogY: true, Curves: []exhibit.Curve{measured, model}}}
+	panels := []exhibit.Panel{
+		{Title: "measured on two cores", XLabel: "tasks", YLabel: "processor seconds", LogX: true,
+			Curves: []exhibit.Curve{measured, model}, YRange: &[2]float64{0, 1.1 * slices.Max(measured.Y)}},
+		{Title: "predicted", XLabel: "cores", YLabel: "speed, % of the ideal", LogX: true,
+			Levels: []exhibit.Level{{Name: "ideal", Y: 100}}, YRange: &[2]float64{0, 105}},
+	}
 	predicted := exhibit.Table{Name: "predicted", Title: "Predicted time by the clock, in minutes",
 		Columns: []exhibit.Column{
 			{Name: "1 core", Decimals: 0}, {Name: "64 cores", Decimals: 1}, {Name: "1000 cores", Decimals: 1},
 			{Name: "of which work", Decimals: 1}, {Name: "start", Decimals: 1}, {Name: "merging", Decimals: 1}}}
 	process := stored("program", processorSeconds) - stored("program", unitSeconds)
+	var text []string
 	for _, job := range []struct {
 		name, of     string
 		pieces, each float64 // worlds or learners, and how many of them to a unit
@@ -143,20 +148,15 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 		predicted.Rows = append(predicted.Rows, row)
 		curve := exhibit.Curve{Name: job.name}
 		for _, cores := range coresDrawn {
-			curve.X, curve.Y = append(curve.X, cores), append(curve.Y, at(1).total()/at(cores).total())
+			curve.X, curve.Y = append(curve.X, cores), append(curve.Y, 100*at(1).total()/at(cores).total()/cores)
 		}
-		if len(panels) == 1 || strings.HasPrefix(job.name, "Lunar Lander, 10") {
-			title, _, _ := strings.Cut(job.name, ",")
-			panels = append(panels, exhibit.Panel{Title: title, XLabel: "cores", YLabel: "times faster than one",
-				LogX: true, LogY: true, Curves: []exhibit.Curve{{Name: "ideal", X: coresDrawn, Y: coresDrawn}}})
-		}
-		last := &panels[len(panels)-1]
-		last.Curves = append(last.Curves, curve)
+		panels[1].Curves = append(panels[1].Curves, curve)
+		text = append(text, fmt.Sprintf("%s: %.0f %% of the ideal speed on 1,000 cores.", job.name,
+			curve.Y[len(curve.Y)-1]))
 	}
-	text := []string{fmt.Sprintf("A task costs %.1f seconds of processor time beside its work on 4×4 worlds, most of "+
-		"it for the compilation of QVIRL's program, which takes %.1f seconds on 8×8 worlds; a process alone takes "+
-		"%.2f. Merging takes %.2f seconds for a million rows. A unit's record has %.1f kB.",
-		c.start, c.compile, process, 1e6*c.perRow, c.record)}
+	text = append(text, fmt.Sprintf("A task costs %.2f seconds of processor time beside its work on 4×4 worlds, and "+
+		"compilation %.2f on 8×8 worlds; a process alone takes %.2f. Merging takes %.2f seconds for a million rows. A "+
+		"unit's record has %.1f kB.", c.start, max(c.compile, 0), process, 1e6*c.perRow, c.record))
 	return &exhibit.Report{Title: "What spreading an experiment costs", Text: text, Tables: []exhibit.Table{tasks,
 		predicted},
 		Charts: []exhibit.Chart{{Name: "scaling", Title: "Spreading an experiment over tasks", Panels: panels}}}, nil

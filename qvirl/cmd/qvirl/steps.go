@@ -90,6 +90,8 @@ type contestant struct {
 	work float64
 	// beside is the name of the one that it is shown in relation to.
 	beside string
+	// against is the name of the one as a share of whose rate its own is shown.
+	against string
 }
 
 // oneRun is the name of the training step of one run.
@@ -141,19 +143,23 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 			took[i] = append(took[i], t.Seconds())
 		}
 	}
-	median := map[string]float64{}
+	median, rates := map[string]float64{}, map[string]float64{}
 	for i, c := range all {
 		slices.Sort(took[i])
 		median[c.name] = took[i][o.turns/2]
+		rates[c.name] = c.work / median[c.name]
 	}
 	rows := [][]string{{"what", "ms", "GMAC/s", "in relation to"}}
 	for _, c := range all {
 		rate, relation := "–", "–"
 		if c.work > 0 {
-			rate = fmt.Sprintf("%.1f", c.work/median[c.name]/1e9)
+			rate = fmt.Sprintf("%.1f", rates[c.name]/1e9)
 		}
-		if c.beside != "" {
+		switch {
+		case c.beside != "":
 			relation = fmt.Sprintf("%.2f × %s", median[c.name]/median[c.beside], c.beside)
+		case c.against != "":
+			relation = fmt.Sprintf("%.1f %% of the rate of %s", 100*rates[c.name]/rates[c.against], c.against)
 		}
 		rows = append(rows, []string{c.name, fmt.Sprintf("%.3f", 1e3*median[c.name]), rate, relation})
 	}
@@ -273,7 +279,7 @@ func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestan
 	layer := fmt.Sprintf("product, %d × %d by %d × %d", observedAtOnce, width, width, width)
 	all := []contestant{
 		{name: "prediction, 1 observation", turn: predict(1, 10*o.steps)},
-		{name: many, turn: predict(observedAtOnce, few), work: weights * observedAtOnce},
+		{name: many, turn: predict(observedAtOnce, few), work: weights * observedAtOnce, against: layer},
 		{name: layer, turn: multiply, work: float64(observedAtOnce * width * width)},
 	}
 	for _, c := range all { // compiles

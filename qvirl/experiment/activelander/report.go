@@ -75,7 +75,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	for _, m := range measures {
 		panel := exhibit.Panel{XLabel: "queries", YLabel: metric.Label(m.metric)}
 		for _, method := range ordered(rows) {
-			panel.Curves = append(panel.Curves, experiment.Learning(rows, method, m.metric, 1))
+			panel.Curves = append(panel.Curves, experiment.Learning(rows, method, m.metric))
 		}
 		chart.Panels = append(chart.Panels, panel)
 	}

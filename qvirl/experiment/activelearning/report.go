@@ -62,7 +62,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	for _, name := range []string{ReturnTrue, RewardEntropy, W1, PolicyTV} {
 		panel := exhibit.Panel{XLabel: "queries", YLabel: metric.Label(name)}
 		for _, method := range ordered(rows) {
-			if c := experiment.Learning(rows, method, name, 1); len(c.X) > 1 {
+			if c := experiment.Learning(rows, method, name); len(c.X) > 1 {
 				panel.Curves = append(panel.Curves, c)
 			}
 		}

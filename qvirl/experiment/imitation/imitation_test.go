@@ -403,8 +403,8 @@ func TestReportAveragesRuns(t *testing.T) {
 	if s := r.Tables[1].Rows[1].Cells[1].Estimate; s.Mean != 1 || s.StdErr != 0.5 { // of 153, 154, 155
 		t.Errorf("the spread of iqlearn's return at 3 is %+v, want 1 ± 0.5", s)
 	}
-	if y := r.Charts[0].Panels[1].Curves[1].Y; !r.Charts[0].Panels[1].LogY || !slices.Equal(y, []float64{1.5, 1.5}) {
-		t.Errorf("IQ-Learn's negative log-likelihoods are %v, want 1.5", y)
+	if y := r.Charts[0].Panels[1].Curves[1].Y; !r.Charts[0].Panels[1].LogY || !slices.Equal(y, []float64{-1.5, -1.5}) {
+		t.Errorf("IQ-Learn's log-likelihoods are %v, want −1.5", y)
 	}
 	curve := r.Charts[0].Panels[0].Curves[0]
 	if curve.Name != "bc" || !slices.Equal(curve.X, []float64{1, 3}) || !slices.Equal(curve.Y, []float64{102, 104}) ||

@@ -181,7 +181,7 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 	if !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == own }) {
 		own = HeldOut
 	}
-	main := []exhibit.Panel{panel(Main(rows), Return, 1), panel(Main(rows), own, -1)}
+	main := []exhibit.Panel{panel(Main(rows), Return, false), panel(Main(rows), own, true)}
 	variants := experiment.Where(rows, func(r experiment.Row) bool {
 		return r.Method == variational.Name || !slices.Contains(Compared(), r.Method)
 	})
@@ -189,27 +189,27 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 		Panels: main}}
 	if own != HeldOut {
 		all = append(all, exhibit.Chart{Name: "calibrated", Title: titles[name] + ": calibrated by the demonstrations",
-			Panels: []exhibit.Panel{panel(Main(rows), HeldOut, 1), panel(Main(rows), ECE, 1)}})
+			Panels: []exhibit.Panel{panel(Main(rows), HeldOut, false), panel(Main(rows), ECE, false)}})
 	}
 	if len(experiment.Methods(variants)) > 1 {
 		all = append(all, exhibit.Chart{Name: "variants", Title: titles[name] + ": QVIRL and the variants",
-			Panels: []exhibit.Panel{panel(variants, Return, 1), panel(variants, own, -1)}})
+			Panels: []exhibit.Panel{panel(variants, Return, false), panel(variants, own, true)}})
 	}
 	return slices.DeleteFunc(all, func(c exhibit.Chart) bool {
 		return slices.ContainsFunc(c.Panels, func(p exhibit.Panel) bool { return len(p.Curves) == 0 })
 	})
 }
 
-// panel returns the curves of a metric over the number of trajectories, times the sign; a negated one has a logarithmic
-// axis, since the log-likelihoods of those that are sure and wrong are many times those of others.
-func panel(rows []experiment.Row, metricName string, sign float64) exhibit.Panel {
+// panel returns the curves of a metric over the number of trajectories. Log-likelihoods may have a logarithmic axis,
+// since those of learners that are sure and wrong are many times those of others.
+func panel(rows []experiment.Row, metricName string, logarithmic bool) exhibit.Panel {
 	label := metric.Label(metricName)
-	if sign < 0 {
-		label = "−" + metric.Label(HeldOut)
+	if logarithmic {
+		label = metric.Label(HeldOut)
 	}
-	p := exhibit.Panel{XLabel: "demonstrated trajectories", YLabel: label, LogX: true, LogY: sign < 0, Bars: true}
+	p := exhibit.Panel{XLabel: "demonstrated trajectories", YLabel: label, LogX: true, LogY: logarithmic, Bars: true}
 	for _, method := range methods(rows) {
-		if c := experiment.Learning(rows, method, metricName, sign); len(c.X) > 0 {
+		if c := experiment.Learning(rows, method, metricName); len(c.X) > 0 {
 			p.Curves = append(p.Curves, c)
 		}
 	}
