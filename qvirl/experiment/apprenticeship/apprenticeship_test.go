@@ -15,6 +15,7 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
@@ -39,6 +40,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 			Count: 2}); again != text {
 		t.Error("two shards gave other rows than one run")
 	}
+	rows = worlds.NameLambda(rows)
 	value := func(method, metric string, seed uint64) float64 {
 		v, ok := experiment.Series(rows, method, metric)[seed]
 		if !ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // Methods are the methods in the order of the tables.
-var Methods = []string{worlds.ValueWalk, worlds.QVIRL, ExactMax, worlds.AVRIL, "avril-0.17"}
+var Methods = []string{worlds.ValueWalk, worlds.QVIRL, ExactMax, "avril-0.02", "avril-0.17"}
 
 // Report makes the tables and figures.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
@@ -32,6 +32,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 
 // Tables returns the tests of uniformity, where the ranks lie and how far they spread, and the coverage.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
+	rows = worlds.NameLambda(rows)
 	tests, err := uniformity(rows)
 	if err != nil {
 		return nil, err
@@ -154,6 +155,7 @@ func withShape(rows []experiment.Row) []experiment.Row {
 
 // RankCharts returns a figure of rank histograms for each quantity, with the methods side by side.
 func RankCharts(rows []experiment.Row) []exhibit.RankChart {
+	rows = worlds.NameLambda(rows)
 	var out []exhibit.RankChart
 	for _, q := range Quantities {
 		chart := exhibit.RankChart{Name: "ranks-" + q.Metric[len("rank_"):], Title: "Ranks of the truth: " + q.Title,
@@ -172,6 +174,7 @@ func RankCharts(rows []experiment.Row) []exhibit.RankChart {
 
 // AllStates returns the rank histograms of the rewards of all states, as curves.
 func AllStates(rows []experiment.Row) *exhibit.Chart {
+	rows = worlds.NameLambda(rows)
 	chart := &exhibit.Chart{Name: "all-states", Title: "Ranks of the true rewards of all states"}
 	for _, terminal := range []bool{false, true} {
 		panel := exhibit.Panel{Title: kind(terminal), XLabel: "rank", YLabel: "density",
@@ -194,6 +197,7 @@ var Levels = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 
 // Coverage returns the share of true rewards in central credible intervals, over their level.
 func Coverage(rows []experiment.Row) *exhibit.Chart {
+	rows = worlds.NameLambda(rows)
 	chart := &exhibit.Chart{Name: "coverage-curve", Title: "True rewards in central credible intervals"}
 	for _, terminal := range []bool{false, true} {
 		panel := exhibit.Panel{Title: kind(terminal), XLabel: "nominal level", YLabel: "covered fraction"}
