@@ -142,7 +142,7 @@ func (k card) figure() *Figure {
 			c = draw.Crop(c, cardPad, -cardPad, cardPad, -cardPad)
 			if k.title != "" {
 				c.FillText(bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop)), vg.Point{X: c.Min.X, Y: c.Max.Y},
-					k.title)
+					minus(k.title))
 			}
 			for i, row := range rows {
 				x := c.Min.X
