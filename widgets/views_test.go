@@ -569,6 +569,19 @@ func TestTrajectory(t *testing.T) {
 	if p.count(func(e element) bool { return e.name == "image" }) != 5 || !p.hasText("step 8: left") {
 		t.Error("the figure lacks pictures")
 	}
+	left := map[string]bool{}
+	for i := range m.Pictures { // wide ones stand two in a row
+		m.Pictures[i] = image.NewRGBA(image.Rect(0, 0, 80, 10))
+	}
+	parse(t, m).count(func(e element) bool {
+		if e.name == "image" {
+			left[e.attr["x"]] = true
+		}
+		return true
+	})
+	if len(left) != 2 {
+		t.Errorf("wide pictures stand at %d places, want 2", len(left))
+	}
 }
 
 // Whatever a specification draws refers to tables and scales that there are, and no two signals have one name.
