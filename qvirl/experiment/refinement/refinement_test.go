@@ -82,7 +82,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	}
 }
 
-// TestTablesTakeTheirOwnWorlds: of rows of both, as they are stored, the comparison counts those that were not diagnosed
+// TestTablesTakeTheirOwnWorlds: of rows as they are stored, the comparison counts those of worlds without a diagnosis,
 // and the verdicts the others.
 func TestTablesTakeTheirOwnWorlds(t *testing.T) {
 	var rows []experiment.Row
