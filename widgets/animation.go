@@ -68,7 +68,7 @@ func showPictures(heading string, width int, pictures []encoded) error {
 		if text == "" {
 			return ""
 		}
-		return "<b>" + html.EscapeString(text) + "</b>"
+		return "<b>" + html.EscapeString(minus(text)) + "</b>"
 	}
 	size := ""
 	if width > 0 {
@@ -78,7 +78,7 @@ func showPictures(heading string, width int, pictures []encoded) error {
 	for _, p := range pictures {
 		name := cmp.Or(p.title, heading)
 		fragment += fmt.Sprintf(`<figure style="margin:0"><figcaption>%s</figcaption><img%s alt="%s" `+
-			`src="data:%s;base64,%s"></figure>`, bold(p.title), size, html.EscapeString(name), p.mime,
+			`src="data:%s;base64,%s"></figure>`, bold(p.title), size, html.EscapeString(minus(name)), p.mime,
 			base64.StdEncoding.EncodeToString(p.data))
 		if !slices.Contains(said, name) {
 			said = append(said, name)

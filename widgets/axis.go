@@ -3,6 +3,7 @@ package widgets
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,6 +208,12 @@ func number(v float64, decimals int) string {
 	}
 	return strings.Replace(s, "-", "−", 1)
 }
+
+// hyphen is one that stands for a minus sign: before a digit, and after neither a letter, a digit nor another hyphen.
+var hyphen = regexp.MustCompile(`(^|[^\pL\pN_-])-(\d)`)
+
+// minus is text with true minus signs before numbers.
+func minus(text string) string { return hyphen.ReplaceAllString(text, "$1−$2") }
 
 // thousands sets a comma before each three digits from the right.
 func thousands(digits string) string {

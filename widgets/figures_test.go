@@ -450,4 +450,8 @@ func TestScatter(t *testing.T) {
 	if got := p.count(rings); got != 0 || p.hasText("nats") {
 		t.Errorf("%d rings without marks; colour bar without colours: %t", got, p.hasText("nats"))
 	}
+	dotted := func(e element) bool { return e.style["stroke-dasharray"] != "" }
+	if got := p.count(dotted); got != 1 {
+		t.Errorf("%d dotted lines, want 1", got)
+	}
 }

@@ -21,7 +21,7 @@ func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 		style.YAlign = draw.YBottom
 		y += style.FontExtents().Ascent - 1.36*style.Font.Size
 	}
-	c.FillText(style, vg.Point{X: x, Y: y}, s)
+	c.FillText(style, vg.Point{X: x, Y: y}, minus(s))
 }
 
 // writeBacked writes text, vertically centred, on a white ground that keeps lines from crossing it.

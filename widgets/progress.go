@@ -70,7 +70,7 @@ func (p *Progress) watch() {
 
 // end replaces the line for good.
 func (p *Progress) end(text string) {
-	gonbui.UpdateHTML(p.id, `<span style="opacity:0.8">`+html.EscapeString(p.label+": "+text)+`</span>`)
+	gonbui.UpdateHTML(p.id, `<span style="opacity:0.8">`+html.EscapeString(minus(p.label+": "+text))+`</span>`)
 	gonbui.Sync()
 }
 

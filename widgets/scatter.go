@@ -2,6 +2,9 @@ package widgets
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -26,8 +29,8 @@ const maxPoints = 20_000
 type ScatterPanel struct {
 	Title   string
 	X, Y, Z []float64      // of each point; Z gives its colour, and nil means all points have one
-	Marked  map[int]string // points with a ring and a short text beside them, by index
-	Line    []float64      // a dotted line through these two points: x, y, x, y; nil for none
+	Marked  map[int]string // points with a ring and a short text near them, by index
+	Line    []float64      // a dotted line through these two points, across the panel: x, y, x, y; nil for none
 }
 
 // Figure implements Drawing.
@@ -74,22 +77,39 @@ func (m Scatter) Figure() (*Figure, error) {
 // paint draws the points of a panel, the marked ones last.
 func (panel ScatterPanel) paint(c draw.Canvas, x, y func(float64) vg.Length, scale colorScale) {
 	if l := panel.Line; l != nil {
-		c.StrokeLine2(markLine, x(l[0]), y(l[1]), x(l[2]), y(l[3]))
+		from, to := vg.Point{X: x(l[0]), Y: y(l[1])}, vg.Point{X: x(l[2]), Y: y(l[3])}
+		along := to.Sub(from)
+		if length := vg.Length(math.Hypot(float64(along.X), float64(along.Y))); length > 0 {
+			far := along.Scale(2 * (c.Max.X - c.Min.X + c.Max.Y - c.Min.Y) / length)
+			c.StrokeLines(markLine, c.ClipLinesXY([]vg.Point{from.Sub(far), from.Add(far)})...)
+		}
 	}
-	at := func(i int) vg.Point { return vg.Point{X: x(panel.X[i]), Y: y(panel.Y[i])} }
-	for i := range panel.X {
+	at := pointsAt(x, y, panel.X, panel.Y)
+	for i, centre := range at {
 		col := fade(oracle, 0.4)
 		if panel.Z != nil {
 			col = scale.color(panel.Z[i])
 		}
-		fillPath(c, col, disc(at(i), 3))
-		strokePath(c, draw.LineStyle{Color: axisGrey, Width: 0.4}, disc(at(i), 3))
+		fillPath(c, col, disc(centre, pointRadius))
+		strokePath(c, draw.LineStyle{Color: axisGrey, Width: 0.4}, disc(centre, pointRadius))
 	}
-	for i := range panel.X {
-		if note, ok := panel.Marked[i]; ok {
-			strokePath(c, draw.LineStyle{Color: black, Width: 1.2}, disc(at(i), 4.5))
-			writeBacked(c, textStyle(smallSize, ink, draw.XLeft, draw.YCenter), at(i).X+6, at(i).Y, note)
+	marked := slices.Sorted(maps.Keys(panel.Marked))
+	for _, i := range marked {
+		strokePath(c, draw.LineStyle{Color: black, Width: 1.2}, disc(at[i], ringRadius))
+	}
+	style := textStyle(smallSize, ink, draw.XCenter, draw.YCenter)
+	texts := make([]string, len(marked))
+	for k, i := range marked {
+		texts[k] = panel.Marked[i]
+	}
+	labels := spread(c.Rectangle, at, marked, func(k int) vg.Length { return style.Width(texts[k]) })
+	for _, l := range labels {
+		if l.leads() {
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: thinWidth}, l.from.X, l.from.Y, l.to.X, l.to.Y)
 		}
+	}
+	for k, l := range labels { // above all lines
+		writeBacked(c, style, l.at.X, l.at.Y, texts[k])
 	}
 }
 

@@ -116,7 +116,7 @@ func (m Trajectory) scaled(i int) image.Image {
 	return out
 }
 
-// strip is pictures side by side, each under its caption.
+// strip is pictures, each under its caption: side by side, or two in a row if they are wide.
 type strip struct {
 	pictures []image.Image
 	captions []string
@@ -124,17 +124,21 @@ type strip struct {
 
 // Figure implements Drawing.
 func (m strip) Figure() (*Figure, error) {
-	const width = maxWidth - 2*cardPad
-	each := (width-2*cardPad)/vg.Length(len(m.pictures)) - 6
-	size := m.pictures[0].Bounds().Size()
+	const width, caption = maxWidth - 2*cardPad, vg.Length(14)
+	size, columns := m.pictures[0].Bounds().Size(), len(m.pictures)
+	if size.X > 3*size.Y {
+		columns = min(columns, 2)
+	}
+	each := (width-2*cardPad)/vg.Length(columns) - 6
 	height := each * vg.Length(size.Y) / vg.Length(size.X)
+	tall := height + caption + 6
 	return card{description: count(len(m.pictures), "picture", "pictures") + " of an episode.", width: width,
-		bodyHeight: height + 14, records: m.records,
+		bodyHeight: panelRows(len(m.pictures), columns, tall) - 6, records: m.records,
 		body: func(c draw.Canvas) {
 			for i, p := range m.pictures {
-				left := c.Min.X + vg.Length(i)*(each+6)
-				writeText(c, textStyle(smallSize, ink, draw.XLeft, draw.YCenter), left, c.Max.Y-5, m.captions[i])
-				c.DrawImage(rect(left, c.Max.Y-14-height, left+each, c.Max.Y-14), p)
+				left, top := c.Min.X+vg.Length(i%columns)*(each+6), c.Max.Y-vg.Length(i/columns)*tall
+				writeText(c, textStyle(smallSize, ink, draw.XLeft, draw.YCenter), left, top-5, m.captions[i])
+				c.DrawImage(rect(left, top-caption-height, left+each, top-caption), p)
 			}
 		}}.figure(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -394,7 +395,7 @@ func TestChange(t *testing.T) {
 	}
 	p = parse(t, Change{Title: "Two priors", World: sixStates(), Before: before, After: after,
 		Names: []string{"wide prior", "narrow prior"}})
-	for _, text := range []string{"wide prior", "narrow prior", "σ narrow prior over σ wide prior"} {
+	for _, text := range []string{"wide prior", "narrow prior", "σ, narrow prior over wide prior"} {
 		if !p.hasText(text) {
 			t.Errorf("the figure of two priors lacks %q", text)
 		}
@@ -568,6 +569,24 @@ func TestTrajectory(t *testing.T) {
 	p := parse(t, m)
 	if p.count(func(e element) bool { return e.name == "image" }) != 5 || !p.hasText("step 8: left") {
 		t.Error("the figure lacks pictures")
+	}
+	left := map[string]bool{}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range m.Pictures { // wide ones stand two in a row; the bytes of noise spell whatever one looks for
+		noise := image.NewRGBA(image.Rect(0, 0, 300, 90))
+		for k := range noise.Pix {
+			noise.Pix[k] = uint8(rng.UintN(256))
+		}
+		m.Pictures[i] = noise
+	}
+	parse(t, m).count(func(e element) bool {
+		if e.name == "image" {
+			left[e.attr["x"]] = true
+		}
+		return true
+	})
+	if len(left) != 2 {
+		t.Errorf("wide pictures stand at %d places, want 2", len(left))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
@@ -15,8 +16,8 @@ var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "q
 	"qvirl-log-e-p-cvar", "qvirl-log-e-p-exactmax-cvar", "qvirl-e-log-p-mean", "qvirl-e-log-p-cvar",
 	"qvirl-e-log-p-exactmax-cvar",
 	"qvirl-svi-log-e-p-mean", "qvirl-svi-log-e-p-cvar", "qvirl-svi-mean", "qvirl-svi-cvar",
-	"qvirl-matched-mean", "qvirl-matched-cvar", "qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
-	"avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}
+	"qvirl-matched-mean", "qvirl-matched-cvar", "qvirl-refined-mean", "qvirl-refined-cvar",
+	"avril-0.02-mean", "avril-0.02-cvar", "avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}
 
 // paper holds the values of the paper's Table 2: the return under the true reward, and the mean and the CVaR under the
 // posterior. Its AVRIL rows stand beside both of ours, since its λ is not known for certain.
@@ -25,8 +26,8 @@ var paper = exhibit.Published("paper", []string{ReturnTrue, ReturnMean, ReturnCV
 	"valuewalk-cvar":  {75.8, 1.3, 107.7, 3.0, 62.1, 2.3},
 	"qvirl-mean":      {70.8, 2.1, 106.4, 3.2, 49.0, 3.9},
 	"qvirl-cvar":      {66.9, 1.9, 89.6, 3.3, 49.7, 2.8}, // from which of the two kinds of samples is not said
-	"avril-mean":      {-22.2, 4.8, 5.4, 2.7, -86.3, 3.4},
-	"avril-cvar":      {36.7, 1.1, 27.1, 1.4, 14.0, 1.3},
+	"avril-0.02-mean": {-22.2, 4.8, 5.4, 2.7, -86.3, 3.4},
+	"avril-0.02-cvar": {36.7, 1.1, 27.1, 1.4, 14.0, 1.3},
 	"avril-0.17-mean": {-22.2, 4.8, 5.4, 2.7, -86.3, 3.4},
 	"avril-0.17-cvar": {36.7, 1.1, 27.1, 1.4, 14.0, 1.3},
 	Optimal:           {100, 0, 64.0, 3.4, -4.1, 4.5},
@@ -50,6 +51,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 
 // Tables returns Table 2 beside the paper's values, and what the policies promise by their own posteriors.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
+	rows = worlds.NameLambda(rows)
 	t := experiment.Tables{Rows: rows, Methods: tableMethods}
 	t.Add(exhibit.Table{Name: "table2",
 		Title: "Returns of the apprentices", Notes: []string{"Mean and CVaR are under ValueWalk's samples."},

@@ -200,6 +200,7 @@ func TestExperiment(t *testing.T) {
 	c.Posteriors.QVIRL.Steps, c.Posteriors.QVIRL.Rounds = 100, 1
 	c.Posteriors.ValueWalk.Samples, c.Posteriors.ValueWalk.MinESS, c.Posteriors.ValueWalk.MaxIterations = 400, 0, 400
 	rows, _, _ := experimenttest.Run(t, Name, c)
+	rows = worlds.NameLambda(rows)
 	for _, method := range Methods {
 		states := 0
 		for _, terminal := range []bool{false, true} {

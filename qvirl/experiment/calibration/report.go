@@ -11,7 +11,7 @@ import (
 )
 
 // Methods are the methods in the order of the tables.
-var Methods = []string{worlds.ValueWalk, worlds.QVIRL, ExactMax, worlds.AVRIL, "avril-0.17"}
+var Methods = []string{worlds.ValueWalk, worlds.QVIRL, ExactMax, "avril-0.02", "avril-0.17"}
 
 // Report makes the tables and figures.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
@@ -33,6 +33,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 
 // Tables returns the tests of uniformity, where the ranks lie and how far they spread, and the coverage.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
+	rows = worlds.NameLambda(rows)
 	tests, err := uniformity(rows)
 	if err != nil {
 		return nil, err
@@ -154,6 +155,7 @@ func withShape(rows []experiment.Row) []experiment.Row {
 
 // RankCharts returns a figure of rank histograms for each quantity, with the methods side by side.
 func RankCharts(rows []experiment.Row) []exhibit.RankChart {
+	rows = worlds.NameLambda(rows)
 	var out []exhibit.RankChart
 	for _, q := range Quantities {
 		chart := exhibit.RankChart{Name: "ranks-" + q.Metric[len("rank_"):], Title: "Ranks of the truth: " + q.Title,
@@ -194,6 +196,7 @@ func Coverage(rows []experiment.Row) *exhibit.Chart {
 // each kind, with the curves of all methods and then the others.
 func ofStates(rows []experiment.Row, chart exhibit.Chart, like exhibit.Panel,
 	curve func(StateRanks) (x, y, stdErr []float64), others ...exhibit.Curve) *exhibit.Chart {
+	rows = worlds.NameLambda(rows)
 	for i, title := range []string{"non-terminal states", "terminal states"} {
 		panel := like
 		panel.Title = title

@@ -2,6 +2,7 @@ package refinement
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 
@@ -78,6 +79,39 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	}
 	if s := secondsOf(rows, record, Matched); s == nil || !(s.Mean > 0) || secondsOf(rows, record, "nobody") != nil {
 		t.Errorf("seconds of the matched posterior %+v", s)
+	}
+}
+
+// TestTablesTakeTheirOwnWorlds: of rows as they are stored, the comparison counts those of worlds without a diagnosis,
+// and the verdicts the others.
+func TestTablesTakeTheirOwnWorlds(t *testing.T) {
+	var rows []experiment.Row
+	add := func(seed uint64, method, name string, v float64) {
+		rows = append(rows, experiment.Row{Seed: seed, Method: method, Metric: name, Value: v})
+	}
+	for _, method := range []string{Paper, turned(Paper, 0), turned(Paper, 1)} {
+		for seed, tv := range []float64{0.1, 0.3} {
+			add(uint64(seed), method, metric.W1, 2*tv)
+			add(uint64(seed), method, metric.PolicyTV, tv)
+		}
+		add(7, method, metric.PolicyTV, 0.9)
+	}
+	add(7, Paper, Verdict, float64(improve))
+	add(7, Paper, Right, 1)
+	table, err := Families(rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.4, 0.2} {
+		if e := table.Rows[0].Cells[i].Estimate; e.N != 2 || math.Abs(e.Mean-want) > 1e-12 {
+			t.Errorf("%s %+v, want %g over 2 worlds", table.Columns[i].Name, e, want)
+		}
+	}
+	if y := Transitions(rows, nil).Panels[1].Curves[0].Y; math.Abs(y[0]-0.2) > 1e-12 {
+		t.Errorf("TV over transitions %v, want 0.2 first", y)
+	}
+	if row := Verdicts(rows).Rows[0]; row.Cells[2*improve].Estimate.Mean != 1 {
+		t.Errorf("verdicts %+v, want one to refine", row)
 	}
 }
 

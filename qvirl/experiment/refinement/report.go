@@ -21,18 +21,17 @@ const Seconds = "seconds"
 // Report makes the table of families, the figure of refinements, and the table of verdicts.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "Beyond the paper: approximate posteriors, refined and judged"}
-	compared, judged := split(rows)
-	if len(compared) > 0 {
-		t, err := Families(compared, record)
+	if compared, _ := split(rows); len(compared) > 0 {
+		t, err := Families(rows, record)
 		if err != nil {
 			return nil, err
 		}
 		r.Tables = append(r.Tables, *t)
-		if chart := Transitions(compared, record); chart != nil {
+		if chart := Transitions(rows, record); chart != nil {
 			r.Charts = append(r.Charts, *chart)
 		}
 	}
-	if t := Verdicts(judged); t != nil {
+	if t := Verdicts(rows); t != nil {
 		r.Tables = append(r.Tables, *t)
 	}
 	if len(r.Tables) == 0 {
@@ -53,8 +52,10 @@ func split(rows []experiment.Row) (compared, judged []experiment.Row) {
 		experiment.Where(rows, func(r experiment.Row) bool { return verdict[r.Seed] })
 }
 
-// Families returns the table of approximate posteriors. Seconds are those of the record, which may be nil.
+// Families returns the table of approximate posteriors on the worlds of the comparison; rows of diagnoses do not
+// count. Seconds are those of the record, which may be nil.
 func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table, error) {
+	rows, _ = split(rows)
 	t, err := experiment.Tabulate(rows, families, exhibit.Table{Name: "families",
 		Title: "Families of approximate posteriors, means over tuning worlds", Notes: []string{"Rows “best …”: " +
 			"matched to the exact posterior's own samples, which is what the family could reach at best."},
@@ -97,9 +98,10 @@ func secondsOf(rows []experiment.Row, record *experiment.Record, method string) 
 	return &exhibit.Estimate{Mean: least * float64(units) / float64(worlds), StdErr: math.NaN()}
 }
 
-// Transitions returns the figure of refinements over their transitions: distance to the exact posterior, and seconds;
-// or nil if the rows hold no refinements.
+// Transitions returns the figure of refinements over their transitions on the worlds of the comparison: distance to the
+// exact posterior, and seconds; or nil if the rows hold no refinements.
 func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
+	rows, _ = split(rows)
 	chart := &exhibit.Chart{Name: "transitions", Title: "From variational to exact"}
 	for _, of := range []struct{ label, metric string }{{metric.Label(metric.W1), metric.W1},
 		{metric.Label(metric.PolicyTV), metric.PolicyTV}, {"CPU seconds a world", Seconds}} {
@@ -130,6 +132,7 @@ func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Char
 // Verdicts returns the table of diagnoses: how often each verdict was given to an approximate posterior and how often
 // it was right; or nil if there are none.
 func Verdicts(rows []experiment.Row) *exhibit.Table {
+	_, rows = split(rows)
 	t := &exhibit.Table{Name: "verdicts", Title: "Diagnoses, and how often they were right",
 		Notes: []string{fmt.Sprintf(
 			"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones "+

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
@@ -221,6 +223,18 @@ func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendN
 
 // AVRILName returns the name of AVRIL at the given λ.
 func AVRILName(lambda float64) string { return method.Name(AVRIL, fmt.Sprintf("lambda=%g", lambda)) }
+
+// NameLambda returns rows in which AVRIL, where rows do not say at which λ it is, is at the one that was chosen for it.
+func NameLambda(rows []experiment.Row) []experiment.Row {
+	chosen := fmt.Sprintf("lambda=%g", Paper().Lambda)
+	out := slices.Clone(rows)
+	for i, r := range out {
+		if (r.Method == AVRIL || strings.HasPrefix(r.Method, AVRIL+"-")) && r.Variant == "" {
+			out[i].Variant = chosen
+		}
+	}
+	return out
+}
 
 // Lambdas returns the values of λ that rows of AVRIL's variants are of, ascending.
 func Lambdas(rows []experiment.Row) []float64 {
