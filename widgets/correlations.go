@@ -140,7 +140,7 @@ func (m Change) Figure() (*Figure, error) {
 	return Stack{Title: m.Title, Rows: [][]Drawing{{
 		maps(versions, HeatRow{Label: "posterior mean", Diverges: true, Decimals: 1,
 			Values: [][]float64{before, after}}),
-		maps([]string{fmt.Sprintf("σ %s over σ %s", versions[1], versions[0])},
+		maps([]string{fmt.Sprintf("σ, %s over %s", versions[1], versions[0])},
 			HeatRow{Label: "ratio", Decimals: 2, Values: [][]float64{left}})},
 		{marginals}}}.Figure()
 }

@@ -10,8 +10,8 @@ import (
 const (
 	pointRadius = vg.Length(3)
 	ringRadius  = vg.Length(4.5)
-	labelHalf   = vg.Length(5)  // of the height of a label
-	labelReach  = vg.Length(90) // the farthest that a label may be from its point
+	labelHalf   = vg.Length(5.5) // of the height of a label
+	labelReach  = vg.Length(90)  // the farthest that a label may be from its point
 )
 
 // pointLabel is where the label of a point stands, and the line that leads to it from the ring of the point.

@@ -394,7 +394,7 @@ func TestChange(t *testing.T) {
 	}
 	p = parse(t, Change{Title: "Two priors", World: sixStates(), Before: before, After: after,
 		Names: []string{"wide prior", "narrow prior"}})
-	for _, text := range []string{"wide prior", "narrow prior", "σ narrow prior over σ wide prior"} {
+	for _, text := range []string{"wide prior", "narrow prior", "σ, narrow prior over wide prior"} {
 		if !p.hasText(text) {
 			t.Errorf("the figure of two priors lacks %q", text)
 		}
