@@ -15,11 +15,12 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 )
 
-// The files of a folder with costs: the rows, the machine that they were measured on, and what steps of networks take.
+// The files of a folder with costs: the rows, what steps of networks take, and the machines that both were measured on.
 const (
-	RowsFile    = "rows.csv"
-	MachineFile = "machine.json"
-	StepsFile   = "steps.csv"
+	RowsFile         = "rows.csv"
+	MachineFile      = "machine.json"
+	StepsFile        = "steps.csv"
+	StepsMachineFile = "steps-machine.json"
 )
 
 // Cost is what one method takes for one problem, in a process of its own.
@@ -121,9 +122,14 @@ func Write(dir string, costs []Cost, machine any) error {
 	return atomicfile.WriteJSON(filepath.Join(dir, MachineFile), machine)
 }
 
-// WriteSteps stores a table of what steps of networks take, its head first, in a folder, which it makes if it is
-// missing.
-func WriteSteps(dir string, table [][]string) error { return write(dir, StepsFile, table) }
+// WriteSteps stores a table of what steps of networks take, its head first, and the machine that they were measured on,
+// in a folder, which it makes if it is missing.
+func WriteSteps(dir string, table [][]string, machine any) error {
+	if err := write(dir, StepsFile, table); err != nil {
+		return err
+	}
+	return atomicfile.WriteJSON(filepath.Join(dir, StepsMachineFile), machine)
+}
 
 // ReadSteps reads it.
 func ReadSteps(dir string) ([][]string, error) {

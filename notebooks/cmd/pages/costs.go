@@ -123,11 +123,10 @@ func (s *site) steps() (string, error) {
 
 // benchMachine says what the stored costs were measured on.
 func (s *site) benchMachine() (string, error) {
-	var m experiment.Machine
-	if err := atomicfile.ReadJSON(filepath.Join(s.benchDir(), cost.MachineFile), &m); err != nil {
+	out, err := s.machineIn(cost.MachineFile)
+	if err != nil {
 		return "", err
 	}
-	out := fmt.Sprintf("%s, %d cores, %.0f GB, %s/%s, %s", m.CPU, m.Cores, m.MemoryGB, m.OS, m.Arch, m.Go)
 	rows, err := cost.Read(s.benchDir())
 	for _, r := range rows {
 		if r.Version != "" {
@@ -135,4 +134,14 @@ func (s *site) benchMachine() (string, error) {
 		}
 	}
 	return out, err
+}
+
+// stepsMachine describes what steps of networks were measured on.
+func (s *site) stepsMachine() (string, error) { return s.machineIn(cost.StepsMachineFile) }
+
+// machineIn describes the machine of a file in the folder of costs.
+func (s *site) machineIn(file string) (string, error) {
+	var m experiment.Machine
+	err := atomicfile.ReadJSON(filepath.Join(s.benchDir(), file), &m)
+	return fmt.Sprintf("%s, %d cores, %.0f GB, %s/%s, %s", m.CPU, m.Cores, m.MemoryGB, m.OS, m.Arch, m.Go), err
 }

@@ -38,7 +38,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{machine "EXPERIMENT"}}                               what its rows were computed on
 //	{{cost METHOD STATES COLUMN DECIMALS}}                 one of these costs
 //	{{step WHAT COLUMN}}                                   what the table of steps says
-//	{{steps}}                                              what steps of networks cost, by the same
+//	{{steps}}, {{stepsMachine}}                            what steps of networks cost, by the same, and the machine
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
 //	{{methods}}, {{metrics}}                               all methods, all metrics
@@ -51,7 +51,8 @@ func (s *site) fill(text string) (string, error) {
 		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table,
 		"gallery": s.gallery, "answers": s.answers, "apart": s.apart,
 		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
-		"cost": s.cost, "step": s.step,
+		"stepsMachine": s.stepsMachine,
+		"cost":         s.cost, "step": s.step,
 		"count": func(c string, value float64) (int, error) {
 			return s.count(c, func(v float64) bool { return v == value })
 		},

@@ -27,6 +27,7 @@ import (
 	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/cost"
+	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -61,7 +62,7 @@ medians are shown.
 --python names a Python with torch and jax: the same step there, in eager PyTorch and in jitted JAX, takes turns too,
 on as many threads.
 
---out names a folder, in which the table is kept as ` + "`steps.csv`" + `.`,
+--out names a folder, in which the table is kept as ` + "`steps.csv`" + `, and the machine beside it.`,
 		Example: `  qvirl bench steps
   qvirl bench steps --python /path/of/python --out results/bench`,
 		Args: cobra.NoArgs,
@@ -171,7 +172,7 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 	if err := w.Flush(); err != nil || o.out == "" {
 		return err
 	}
-	return cost.WriteSteps(o.out, rows)
+	return cost.WriteSteps(o.out, rows, experiment.ThisMachine(o.backend))
 }
 
 // stepping returns what trains so many runs, compiled, and the first of its models.
