@@ -339,7 +339,7 @@ func TestBadRefinements(t *testing.T) {
 				repeat(math.NaN(), 9*n)), nil
 		}}},
 		"want [":              {broken{good, func(n int) (*mat.Dense, error) { return mat.NewDense(n, 8, nil), nil }}},
-		"problem 0: no draws": {broken{good, func(int) (*mat.Dense, error) { return nil, errors.New("no draws") }}},
+		"no draws": {broken{good, func(int) (*mat.Dense, error) { return nil, errors.New("no draws") }}},
 	} {
 		if _, err := Refine(context.Background(), c, starts, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
