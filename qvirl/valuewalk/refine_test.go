@@ -338,7 +338,7 @@ func TestBadRefinements(t *testing.T) {
 			return mat.NewDense(n, 9,
 				repeat(math.NaN(), 9*n)), nil
 		}}},
-		"want [":              {broken{good, func(n int) (*mat.Dense, error) { return mat.NewDense(n, 8, nil), nil }}},
+		"want [":   {broken{good, func(n int) (*mat.Dense, error) { return mat.NewDense(n, 8, nil), nil }}},
 		"no draws": {broken{good, func(int) (*mat.Dense, error) { return nil, errors.New("no draws") }}},
 	} {
 		if _, err := Refine(context.Background(), c, starts, nil); err == nil || !strings.Contains(err.Error(), want) {
