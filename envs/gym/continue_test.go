@@ -4,6 +4,9 @@ package gym
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +82,112 @@ func TestContinueRepeatsWhatFollowed(t *testing.T) {
 	if _, err := open(t, lunar).Continue(t.Context(), from, 1, nil); err == nil ||
 		!strings.Contains(err.Error(), "Autoreset") {
 		t.Errorf("error %v for a pool that resets", err)
+	}
+}
+
+// Environments that stand at snapshots are not restored again, and stay there; what follows is the same.
+func TestContinueAgain(t *testing.T) {
+	c := lunar
+	c.Workers, c.EnvsPerWorker, c.Autoreset = 2, 3, Disabled
+	p := open(t, c)
+	reset(t, p)
+	var snapshots []Snapshot
+	for k := range 80 {
+		if k%10 == 9 {
+			s, err := p.Snapshot(t.Context(), k/10%2*3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshots = append(snapshots, s)
+		}
+		step(t, p, []int{k % 4, Leave, Leave, k % 3, Leave, Leave})
+	}
+	stand := func() (out []string) {
+		for _, s := range p.standing {
+			out = append(out, s.snapshot)
+		}
+		return out
+	}
+	for _, again := range []struct{ asked, kept []int }{ // kept: how many environments stay where they stood before
+		{asked: []int{0, 1, 2, 3, 4}}, {[]int{4, 1}, []int{0, 1, 2, 3, 4}}, {[]int{2, 2, 0}, []int{0, 1, 2, 3, 4}},
+		{[]int{5, 0, 6, 1}, []int{0, 1}}, {[]int{7, 6, 5, 4, 3, 2, 1, 0}, nil},
+	} {
+		before := stand()
+		var of []Snapshot
+		for _, i := range again.asked {
+			of = append(of, snapshots[i])
+		}
+		choose := func(which []int, o Array) ([]int, error) {
+			out := make([]int, len(which))
+			for i, k := range which {
+				out[i] = (again.asked[k] + int(1e3*max(o.Row(i).Float64()[0], 0))) % 4
+			}
+			return out, nil
+		}
+		got, err := p.Continue(t.Context(), of, 400, choose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := open(t, c).Continue(t.Context(), of, 400, choose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) || !got[0].Terminated {
+			t.Errorf("snapshots %d: episodes differ from those of a new pool", again.asked)
+		}
+		after := stand()
+		for _, i := range again.kept {
+			env := slices.Index(before, string(snapshots[i]))
+			if env < 0 || after[env] != before[env] {
+				t.Errorf("snapshots %d: environment %d does not stand at snapshot %d any more", again.asked, env, i)
+			}
+		}
+	}
+	last := stand()
+	step(t, p, []int{0, Leave, Leave, 0, Leave, Leave})
+	if now := stand(); now[0] != "" || now[3] != "" || now[1] != last[1] || last[0] == "" {
+		t.Error("environments that took a step stand where they were, or others do not")
+	}
+	if _, err := p.ResetEnvs(t.Context(), []int{1}, nil); err != nil || p.standing[1].snapshot != "" {
+		t.Errorf("error %v, or an environment that was reset stands where it was", err)
+	}
+}
+
+// A failure in a copy closes the pool, and so does the end of a context; what the chooser refuses leaves it open.
+func TestContinueFails(t *testing.T) {
+	c := faulty(t, "raise")
+	c.Workers, c.EnvsPerWorker, c.Autoreset = 1, 1, Disabled
+	p := open(t, c)
+	reset(t, p)
+	s, err := p.Snapshot(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, no := []Snapshot{s}, errors.New("no")
+	one := func([]int, Array) ([]int, error) { return []int{1}, nil }
+	if _, err := p.Continue(t.Context(), from, 2, func([]int, Array) ([]int, error) { return nil, no }); !errors.Is(err,
+		no) {
+		t.Errorf("error %v, want that of the choice", err)
+	}
+	if got, err := p.Continue(t.Context(), from, 2, one); err != nil || got[0].Len() != 2 {
+		t.Errorf("after a refusal: error %v", err)
+	}
+	for range 2 {
+		if _, err := p.Continue(t.Context(), from, 50, one); err == nil ||
+			!strings.Contains(err.Error(), "step with action 1") {
+			t.Errorf("a failing environment: error %v", err)
+		}
+	}
+	p = open(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := p.Continue(ctx, from, 2, func([]int, Array) ([]int, error) {
+		cancel()
+		return []int{1}, nil
+	}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	if alive(p.workers[0].cmd.Process.Pid) {
+		t.Error("the worker lives on")
 	}
 }
 

@@ -20,9 +20,18 @@ type Pool struct {
 	message []byte // a request to step, kept for the next one
 	seeds   []int64
 
-	mutex  sync.Mutex
-	fault  error       // what closed the pool
-	detach func() bool // from the context of Open
+	mutex    sync.Mutex
+	fault    error       // what closed the pool
+	detach   func() bool // from the context of Open
+	standing []standing  // of each environment
+	copies   bool        // of the workers answer, see inCopies
+}
+
+// standing is the snapshot that an environment was restored to and has not left, and the observation there; empty if
+// there is none.
+type standing struct {
+	snapshot string
+	obs      Array
 }
 
 // ErrClosed is the error of a closed pool's methods.
@@ -41,7 +50,8 @@ func Open(ctx context.Context, c Config) (_ *Pool, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{config: c, seeds: slices.Repeat([]int64{-1}, c.Workers*c.EnvsPerWorker)}
+	n := c.Workers * c.EnvsPerWorker
+	p := &Pool{config: c, seeds: slices.Repeat([]int64{-1}, n), standing: make([]standing, n)}
 	defer func() {
 		if err != nil {
 			_ = p.closeWorkers() // err is what the user has to know
@@ -196,7 +206,13 @@ func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, r
 	Array, error) {
 	size := p.spec.bytes()
 	out := p.spec.array(len(envs))
-	err := p.each(ctx, doing, kind, tellObservations, envs, request, func(w *worker, body []byte, which []int) error {
+	leaving := func(slots, which []int) any {
+		for _, k := range which {
+			p.standing[envs[k]] = standing{}
+		}
+		return request(slots, which)
+	}
+	err := p.each(ctx, doing, kind, tellObservations, envs, leaving, func(w *worker, body []byte, which []int) error {
 		if len(body) != w.count*size {
 			return fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
 		}
@@ -307,6 +323,11 @@ func (p *Pool) Step(ctx context.Context, actions []int) (*Batch, error) {
 	defer p.mutex.Unlock()
 	if p.fault != nil {
 		return nil, p.fault
+	}
+	for i, a := range actions {
+		if a != Leave && !p.copies {
+			p.standing[i] = standing{}
+		}
 	}
 	for _, w := range p.workers {
 		p.message = appendHeader(p.message[:0], askStep, 8*w.count)

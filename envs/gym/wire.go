@@ -24,6 +24,8 @@ const (
 	askSnapshot = 'P'
 	askRestore  = 'L'
 	askBranch   = 'K'
+	askCopy     = 'C'
+	askEndCopy  = 'X' // answered as askCopy is
 	askRender   = 'F'
 	askPolicy   = 'A'
 )

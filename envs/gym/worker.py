@@ -1,6 +1,7 @@
 # The last part of the worker: its environments, and what it answers.
 
 MOST_HISTORY = 1 << 12  # rows
+COPY_ENDED = 77  # exit status of a copy that was asked to end
 
 
 class Slot:
@@ -62,6 +63,8 @@ def make(gymnasium, config):
 
 
 class Worker:
+    is_copy = False
+
     def __init__(self, config):
         sys.path[:0] = config["python_path"]
         try:
@@ -271,6 +274,24 @@ class Worker:
         except Exception as e:
             raise Failure(slot, f"a branch with action {action}") from e
 
+    def copy(self):
+        """Lets a copy of this process answer, and waits until it is asked to end: the environments stay where they are."""
+        if not hasattr(os, "fork"):
+            raise Refused("this system cannot copy a process")
+        child = os.fork()
+        if child:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if code != COPY_ENDED:
+                os._exit(0 if code == 0 else 1)  # it found nobody asking any more, or died
+        else:
+            self.is_copy = True
+        send("C")
+
+    def end_copy(self):
+        if not self.is_copy:
+            raise Refused("this is no copy of a worker")
+        os._exit(COPY_ENDED)
+
     def render(self, request):
         slot = self.slots[request["env"]]
         picture = slot.env.render()
@@ -347,6 +368,10 @@ def main():
                 worker.restore(requests.json(length))
             elif kind == 75:  # K
                 worker.branch(requests.json(length))
+            elif kind == 67:  # C
+                worker.copy()
+            elif kind == 88:  # X
+                worker.end_copy()
             elif kind == 70:  # F
                 worker.render(requests.json(length))
             elif kind == 65:  # A

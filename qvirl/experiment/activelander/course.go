@@ -46,7 +46,8 @@ func (c Config) Open() (*Data, error) {
 	return d, nil
 }
 
-// Pool opens the environments in which candidates are brought back, segments predicted and apprentices measured.
+// Pool opens environments in which candidates are brought back and segments predicted, or apprentices measured. To do
+// both in one pool takes longer, as the environments then have to be brought back to the candidates again.
 func (c Config) Pool(ctx context.Context, d *Data) (*gym.Pool, error) {
 	workers := min(runtime.GOMAXPROCS(0), c.Candidates)
 	return gym.Open(ctx, gym.Config{ID: c.Environment, Imports: d.Expert.Config.Imports, Autoreset: gym.Disabled,

@@ -71,6 +71,11 @@ func (r *runner) run(ctx context.Context, method string, run uint64, folder stri
 		return nil, err
 	}
 	defer pool.Close()
+	rollouts, err := c.Pool(ctx, data) // beside the one whose environments stay at the candidates
+	if err != nil {
+		return nil, err
+	}
+	defer rollouts.Close()
 	start, err := c.Start(ctx, pool, data, run)
 	if err != nil {
 		return nil, err
@@ -89,7 +94,7 @@ func (r *runner) run(ctx context.Context, method string, run uint64, folder stri
 		if state, err = course.Begin(ctx); err != nil {
 			return nil, err
 		}
-		if err := l.measure(ctx, pool, data, state); err != nil {
+		if err := l.measure(ctx, rollouts, data, state); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +115,7 @@ func (r *runner) run(ctx context.Context, method string, run uint64, folder stri
 			return nil, err
 		}
 		l.add(k, TrainingSeconds, time.Since(began).Seconds())
-		if err := l.measure(ctx, pool, data, state); err != nil {
+		if err := l.measure(ctx, rollouts, data, state); err != nil {
 			return nil, err
 		}
 	}
