@@ -28,9 +28,11 @@ func pivotFloor(dtype dtypes.DType) float64 {
 //	x − (R − E)ᵀ P⁻¹ (R − E)    makes    P Q    2I − P⁻¹   P⁻¹Q
 //	                                     Qᵀ D   QᵀP⁻¹      D − QᵀP⁻¹Q ,
 //
-// which stays symmetric, and all of them make x to 2I − x⁻¹. There is no gradient through the loop: call it under
+// which stays symmetric, and all of them make x to 2I − x⁻¹. What rounding leaves of another part in x is taken out
+// first, as every sweep would multiply it by up to |P⁻¹Q|. There is no gradient through the loop: call it under
 // StopGradient, the KL divergence knows its own.
 func SPDInverse(x *Node) (inverse, logDet *Node) {
+	x = MulScalar(Add(x, SwapLast(x)), 0.5)
 	// With a unit diagonal every pivot is at most one, which keeps the elimination accurate in float32.
 	variance := ReduceSum(Mul(x, IdentityLike(x)), -1)
 	scale := Rsqrt(variance)
