@@ -204,6 +204,12 @@ func (m Explorer) controls(v vegaView, labels []any) {
 	v.addSignals(signals...)
 }
 
+// input is a signal that the reader sets by an input of a kind, with its label and its options.
+func input(signal string, value any, kind string, label any, options object) object {
+	options["input"], options["name"] = kind, label
+	return object{"name": signal, "value": value, "bind": options}
+}
+
 // signal returns the signal of a knob, and the expression for the position of its value.
 func (k Knob) signal(name string) (signal object, position string) {
 	if first, step, ok := k.steps(); ok {

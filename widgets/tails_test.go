@@ -76,7 +76,7 @@ func TestTailsVegaLite(t *testing.T) {
 		row := r.(map[string]any)
 		if note, ok := row["note"].(string); ok {
 			notes++
-			if row["p"] == 0 && row["m"] == "ValueWalk, mean policy" && (!strings.Contains(note, "mean 1") ||
+			if row["p"] == 0.0 && row["m"] == "ValueWalk, mean policy" && (!strings.Contains(note, "mean 1") ||
 				!strings.HasSuffix(note, "true 100.0")) {
 				t.Errorf("note %q", note)
 			}

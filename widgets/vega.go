@@ -15,7 +15,7 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
-//go:embed vega/*.vg.json
+//go:embed vega
 var vegaFiles embed.FS
 
 // object is a JSON object.

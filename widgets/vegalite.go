@@ -1,11 +1,13 @@
 package widgets
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"sort"
 	"strconv"
+	"text/template"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -74,111 +76,51 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		titles = append(titles, panel.Title)
 		tops = append(tops, rounded(top))
 	}
-	var names, colors, dashed, layers []any
+	// One legend for colours and dashes: Vega-Lite merges those of scales with the same domain.
+	var names, colors, dashed, bars, curves []any
 	for j, kind := range kinds {
-		if kind != "" {
-			names, colors = append(names, looks[j].label), append(colors, hex(looks[j].color))
-			dashed = append(dashed, vegaDashes(looks[j].dashes))
+		if kind == "" {
+			continue
+		}
+		names, colors = append(names, looks[j].label), append(colors, hex(looks[j].color))
+		dashed = append(dashed, vegaDashes(looks[j].dashes))
+		if kind == "bars" {
+			bars = append(bars, object{"mark": "bar", "x": "l", "y": curveField(j), "label": looks[j].label})
+		} else {
+			curves = append(curves, object{"mark": "line", "x": "x", "y": curveField(j), "label": looks[j].label})
 		}
 	}
 	if truth {
 		names, colors, dashed = append(names, "true value"), append(colors, hex(black)), append(dashed, []any{4, 3})
+		curves = append(curves, object{"mark": "rule", "x": "t", "y": "t", "label": "true value"})
 	}
-	// One legend for colours and dashes: Vega-Lite merges those of scales with the same domain.
-	told := func(label string, values []any) object {
-		return object{"datum": label, "scale": object{"domain": names, "range": values},
-			"legend": object{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260, "symbolOpacity": 1,
-				"symbolType": "stroke", "symbolStrokeWidth": 2.2, "symbolSize": 500}}
-	}
-	x := func(field string) object { return along(field, m.XLabel, xs) }
-	y := func(j int) object {
-		return quantity(curveField(j), "density",
-			object{"scale": object{"domainMin": 0, "domainMax": object{"expr": "tops[panel]"}}})
-	}
-	shown := func(field string) []any {
-		return []any{object{"filter": fmt.Sprintf("datum.p === panel && isValid(datum.%s)", field)}}
-	}
-	layer := func(j int, needs string, mark, encoding object) {
-		mark["clip"] = true
-		encoding["color"], encoding["y"] = told(looks[j].label, colors), y(j)
-		layers = append(layers,
-			object{"transform": append(shown(curveField(j)), shown(needs)...), "mark": mark, "encoding": encoding})
-	}
-	for j, kind := range kinds {
-		if kind == "bars" {
-			left := x("l")
-			left["bin"] = "binned"
-			layer(j, "l", object{"type": "bar", "opacity": 0.45, "binSpacing": 0.5},
-				object{"x": left, "x2": object{"field": "r"}})
-		}
-	}
-	for j, kind := range kinds {
-		if kind == "curve" {
-			layer(j, "x", object{"type": "line", "strokeWidth": 2.2},
-				object{"x": x("x"), "strokeDash": told(looks[j].label, dashed)})
-		}
-	}
-	if truth {
-		layers = append(layers, object{"transform": shown("t"), "mark": object{"type": "rule", "strokeWidth": 2},
-			"encoding": object{"x": x("t"), "color": told("true value", colors),
-				"strokeDash": told("true value", dashed)}})
-	}
-	return panelBrowser(m.Title, nil, object{"width": 640, "height": 260,
-		"params": append(m.sliders(), param("titles", titles), param("tops", tops)),
-		"data":   object{"values": rows}, "layer": layers, "config": vegaConfig(true)}), nil
+	return newVegaLite("marginals", true, object{"m": m, "panel": Choice{"panel", len(m.Panels)}, "titles": titles,
+		"tops": tops, "rows": rows, "names": names, "colors": colors, "dashes": dashed,
+		"layers": append(bars, curves...), "extent": xs.ends()})
 }
 
-// panelBrowser is a Vega-Lite specification of a view of one panel at a time, with what its title has beside the text.
-// Its parameters have to hold the panels' titles and panel, the one that is shown.
-func panelBrowser(title string, beside, spec object) object {
-	heading := object{"text": object{"expr": strconv.Quote(title+": ") + " + titles[panel]"},
-		"anchor": "start", "fontSize": 15}
-	maps.Copy(heading, beside)
-	spec["$schema"], spec["padding"] = "https://vega.github.io/schema/vega-lite/v5.json", 14
-	spec["title"] = heading
-	return spec
-}
+// vegaLites are the specifications of the folder vega as templates.
+var vegaLites = template.Must(template.New("").Funcs(template.FuncMap{
+	"json": func(v any) (string, error) {
+		text, err := json.Marshal(v)
+		return string(text), err
+	},
+	"last": func(n int) int { return n - 1 },
+}).ParseFS(vegaFiles, "vega/*.vl.tmpl"))
 
-// param is a parameter that stays as it is.
-func param(name string, value any) object {
-	return object{"name": name, "value": value}
-}
-
-// input is a parameter, or a signal, that the reader sets by an input of a kind, with its label and its options.
-func input(param string, value any, kind string, label any, options object) object {
-	options["input"], options["name"] = kind, label
-	return object{"name": param, "value": value, "bind": options}
-}
-
-// slider is a parameter that the reader slides from 0 through so many positions.
-func slider(param, name string, positions int) object {
-	return input(param, 0, "range", name+" ", object{"min": 0, "max": positions - 1, "step": 1})
-}
-
-// quantity is the channel of a field of numbers, with what else it has.
-func quantity(field, title string, more object) object {
-	more["field"], more["type"], more["title"] = field, "quantitative", title
-	return more
-}
-
-// along is the horizontal channel of a field, over the range that all panels share.
-func along(field, title string, xs span) object {
-	return quantity(field, title, object{"scale": object{"domain": xs.ends()}})
-}
-
-// sliders returns the parameters of the sliders, and "panel", the panel that they choose.
-func (m Marginals) sliders() []any {
-	if len(m.Choices) == 0 {
-		return []any{slider("panel", "panel", len(m.Panels))}
+// newVegaLite returns a specification of a view of one panel at a time, filled in, with or without lines of a grid.
+func newVegaLite(name string, grid bool, data object) (map[string]any, error) {
+	var text bytes.Buffer
+	var spec object
+	err := vegaLites.ExecuteTemplate(&text, name+".vl.tmpl", data)
+	if err == nil {
+		err = json.Unmarshal(text.Bytes(), &spec)
 	}
-	var out []any
-	panel := "0"
-	for i, c := range m.Choices {
-		param := "choice" + strconv.Itoa(i)
-		out = append(out, slider(param, c.Name, c.Positions))
-		panel = fmt.Sprintf("(%s) * %d + %s", panel, c.Positions, param)
+	if err != nil {
+		return nil, fmt.Errorf("widgets: the Vega-Lite specification %s: %w", name, err)
 	}
-	return append(out, object{"name": "panel", "expr": panel})
+	spec["config"] = vegaConfig(grid)
+	return spec, nil
 }
 
 // vegaDashes are dashes in pixels; [1, 0] is a line without gaps.

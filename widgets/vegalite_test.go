@@ -27,7 +27,7 @@ func TestVegaLite(t *testing.T) {
 	mass, top, truths := make([]float64, len(m.Panels)), 0.0, 0
 	for _, r := range rows {
 		row := r.(map[string]any)
-		p := row["p"].(int)
+		p := int(row["p"].(float64))
 		if right, ok := row["r"].(float64); ok {
 			if height, ok := row["m0"].(float64); ok {
 				mass[p] += (right - row["l"].(float64)) * height
@@ -56,7 +56,7 @@ func TestVegaLite(t *testing.T) {
 		t.Errorf("%d layers, want one a method and one for true values", layers)
 	}
 	slider := spec["params"].([]any)[0].(map[string]any)["bind"].(map[string]any)
-	if slider["input"] != "range" || slider["max"] != len(m.Panels)-1 {
+	if slider["input"] != "range" || slider["max"] != float64(len(m.Panels)-1) {
 		t.Errorf("slider %v", slider)
 	}
 }
@@ -92,7 +92,7 @@ func TestBrowserWithSeveralSliders(t *testing.T) {
 	if name := params[1].(map[string]any)["bind"].(map[string]any)["name"]; name != "demonstrations " {
 		t.Errorf("the second slider is called %q", name)
 	}
-	if max := params[1].(map[string]any)["bind"].(map[string]any)["max"]; max != 2 {
+	if max := params[1].(map[string]any)["bind"].(map[string]any)["max"]; max != 2.0 {
 		t.Errorf("the second slider goes to %v, want 2", max)
 	}
 	if expr := params[2].(map[string]any)["expr"]; expr != "((0) * 2 + choice0) * 3 + choice1" {
@@ -119,7 +119,7 @@ func TestSurfaceBrowser(t *testing.T) {
 	for _, p := range spec["params"].([]any) {
 		params[p.(map[string]any)["name"].(string)] = p.(map[string]any)
 	}
-	if bind := params["panel"]["bind"].(map[string]any); bind["max"] != 2 || bind["name"] != "σ " {
+	if bind := params["panel"]["bind"].(map[string]any); bind["max"] != 2.0 || bind["name"] != "σ " {
 		t.Errorf("slider %v, want positions 0..2 and the name σ", bind)
 	}
 	numbers := params["numbers"]["value"].([]any)
@@ -132,7 +132,7 @@ func TestSurfaceBrowser(t *testing.T) {
 			t.Fatalf("value %d is %g, want %g", i, got, v)
 		}
 	}
-	if n := spec["data"].(map[string]any)["sequence"].(map[string]any)["stop"]; n != len(m.X)*len(m.Y) {
+	if n := spec["data"].(map[string]any)["sequence"].(map[string]any)["stop"]; n != float64(len(m.X)*len(m.Y)) {
 		t.Errorf("%v cells, want %d", n, len(m.X)*len(m.Y))
 	}
 	domain := spec["encoding"].(map[string]any)["color"].(map[string]any)["scale"].(map[string]any)["domain"].([]any)
