@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	commands "github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/process"
 )
 
 // collectSteps are the steps that collecting demonstrations needs: neither the Go kernel nor XLA.
@@ -33,7 +35,7 @@ them back. The options are that command's; "collect --help" lists them.`,
 // runPassing runs a command, in a process group of its own, and passes the signals on to it that ask this program to
 // end. It waits for the command, which ends in its own order, and dies with this program where the system knows how.
 func runPassing(run *exec.Cmd) error {
-	ownGroup(run)
+	process.OwnGroup(run, syscall.SIGTERM)
 	return wait(run, commands.EndingSignals(), func(s os.Signal) os.Signal { return s })
 }
 

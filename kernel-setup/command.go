@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/go-birl/birl/envs/process"
 )
 
 // tailLines is how many of a failed command's last lines its error repeats.
@@ -59,8 +62,9 @@ func (c command) run(ctx context.Context) error {
 		defer out.flush()
 		cmd.Stdout = out
 	}
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return interruptGroup(cmd.Process) }
+	// so that no pip goes on writing into an environment that the next install repairs
+	process.OwnGroup(cmd, syscall.SIGTERM)
+	cmd.Cancel = func() error { return process.EndGroup(cmd.Process) }
 	cmd.WaitDelay = c.grace
 	if c.grace == 0 {
 		cmd.WaitDelay = 5 * time.Second
@@ -71,7 +75,7 @@ func (c command) run(ctx context.Context) error {
 	err := cmd.Wait()
 	last := tail.flush()
 	if ctx.Err() != nil {
-		killGroup(cmd.Process)
+		process.KillGroup(cmd.Process)
 		return ctx.Err()
 	}
 	if err != nil {

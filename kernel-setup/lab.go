@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	commands "github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/process"
 )
 
 func newLabCommand() *cobra.Command {
@@ -36,7 +37,7 @@ of your own Jupyter are neither read nor changed.`,
 				l.notebooks()}, args...)...)
 			lab.Dir, lab.Env = l.notebooks(), l.environment(env...)
 			lab.Stdin, lab.Stdout, lab.Stderr = os.Stdin, os.Stdout, os.Stderr
-			commands.EndWithParent(lab)
+			process.EndWithParent(lab, syscall.SIGTERM)
 			isCtrlC := func(s os.Signal) bool { return s == os.Interrupt }
 			// These are sent to this process only, unlike Ctrl-C.
 			signals := slices.DeleteFunc(commands.EndingSignals(), isCtrlC)

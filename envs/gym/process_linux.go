@@ -8,10 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endWithParent has the system end a worker if this process is killed. A worker that waits for a request notices by
-// itself; this is for one in the middle of a step.
-func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
-
 // pipe returns a pipe of which a read blocks the thread. Those of os.Pipe are watched by a thread of the runtime, and
 // whatever comes wakes it, on a processor that the worker could use.
 func pipe() (r, w *os.File, err error) {

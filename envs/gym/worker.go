@@ -10,7 +10,10 @@ import (
 	"os/exec"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"github.com/go-birl/birl/envs/process"
 )
 
 // The worker's script, in parts: the first keeps standard output clear, the last ends in the main loop.
@@ -80,13 +83,13 @@ func startWorker(ctx context.Context, python string, isolated bool, c Config, fi
 	if c.Stderr != nil {
 		w.cmd.Stderr = io.MultiWriter(w.stderr, c.Stderr)
 	}
-	w.cmd.WaitDelay = patience // for what a process that it started keeps open
-	isolate(w.cmd)
+	w.cmd.WaitDelay = patience               // for what a process that it started keeps open
+	process.OwnGroup(w.cmd, syscall.SIGKILL) // for one that is in a step: one that waits notices by itself
 	err = w.cmd.Start()
 	err = errors.Join(err, theirIn.Close(), theirOut.Close())
 	if err != nil {
 		if w.cmd.Process != nil {
-			killGroup(w.cmd.Process)
+			process.KillGroup(w.cmd.Process)
 			_ = w.cmd.Wait()
 		}
 		return nil, errors.Join(err, in.Close(), out.Close())
@@ -116,7 +119,7 @@ func workerEnvironment() []string {
 
 // kill ends the process and all it started, at once.
 func (w *worker) kill() {
-	w.killOnce.Do(func() { killGroup(w.cmd.Process) })
+	w.killOnce.Do(func() { process.KillGroup(w.cmd.Process) })
 }
 
 // reap waits until the dismissed process is gone, and ends it if it stays.
@@ -187,7 +190,7 @@ func (w *worker) overdue() {
 		return // it was answered, or the timer was set again at this moment
 	}
 	w.hung.Store(true)
-	askWhere(w.cmd.Process) // its answer goes to its standard error
+	process.AskWhere(w.cmd.Process) // its answer goes to its standard error
 	select {
 	case <-w.ended:
 	case <-time.After(patience):

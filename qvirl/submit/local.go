@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/process"
 )
 
 // Local runs the tasks as processes of this machine, which end with this one.
@@ -89,7 +89,7 @@ func launch(j Job, task int) (*exec.Cmd, error) {
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir, c.Stdout, c.Stderr = j.Dir, log, log
 	c.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", j.CPUs))
-	command.EndWithParent(c)
+	process.EndWithParent(c, syscall.SIGTERM)
 	return c, c.Start()
 }
 

@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/process"
 )
 
 // layouts is the Python program that reads the layouts that Python's own libraries store.
@@ -48,7 +50,7 @@ func importByPython(ctx context.Context, python, path string, o demo.ImportOptio
 	defer os.RemoveAll(dir)
 	flat := filepath.Join(dir, "flat.npz")
 	run := exec.CommandContext(ctx, python, "-I", "-", path, flat)
-	command.EndWithParent(run)
+	process.EndWithParent(run, syscall.SIGTERM)
 	run.Stdin = strings.NewReader(layouts)
 	var said bytes.Buffer
 	run.Stderr = &said

@@ -1,8 +1,11 @@
 //go:build !linux
 
-package command
+package process
 
-import "os/exec"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // EndWithParent does nothing where the system has no signal for a parent's death.
-func EndWithParent(*exec.Cmd) {}
+func EndWithParent(*exec.Cmd, syscall.Signal) {}
