@@ -87,7 +87,7 @@ func (t *task) redraw() {
 	}
 	line = cut(line, t.p.width()-1)
 	if t.p.terminal {
-		fmt.Fprint(t.p.w, "\r\x1b[K"+line)
+		progress.Rewrite(t.p.w, line)
 	} else {
 		fmt.Fprintln(t.p.w, line)
 	}
@@ -109,7 +109,7 @@ func (t *task) end(mark, note string) {
 	close(t.closed)
 	t.idle.Wait()
 	if t.p.terminal {
-		fmt.Fprint(t.p.w, "\r\x1b[K")
+		progress.Rewrite(t.p.w, "")
 	}
 	line := fmt.Sprintf("%s %s  %s", mark, t.title, progress.Brief(time.Since(t.start)))
 	if note != "" {

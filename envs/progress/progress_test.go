@@ -65,12 +65,12 @@ func TestTerminalRewrites(t *testing.T) {
 	d.event(Event{Kind: Started, Unit: "a long name"})
 	d.event(Event{Kind: Progressed, Unit: "dropped", Fraction: 1}) // too soon
 	d.event(Event{Kind: UnitFinished, Unit: "b", Notes: []string{"a note"}})
-	if got := out.String(); !strings.Contains(got, "b"+strings.Repeat(" ", len("a long name")-1)+"\r") ||
-		!strings.Contains(got, "\rnote: b: a note\n") || strings.Contains(got, "dropped") {
+	if got := out.String(); !strings.Contains(got, "a long name\r\x1b[K") ||
+		!strings.Contains(got, "  b\r\x1b[Knote: b: a note\n") || strings.Contains(got, "dropped") {
 		t.Errorf("written: %q", got)
 	}
 	d.event(Event{Kind: Finished, Fraction: 1, Elapsed: 125})
-	if !strings.HasSuffix(strings.TrimRight(out.String(), " \n"), "done in 2 min 05 s") {
+	if !strings.HasSuffix(out.String(), "done in 2 min 05 s\n") {
 		t.Errorf("the end: %q", out.String())
 	}
 }

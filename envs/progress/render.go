@@ -46,7 +46,6 @@ type terminal struct {
 	w        io.Writer
 	rewrites bool      // whether a line can take the place of the last
 	last     time.Time // when something was written
-	width    int       // of the bar's line
 }
 
 func (t *terminal) event(e Event) {
@@ -60,7 +59,7 @@ func (t *terminal) event(e Event) {
 	t.last = time.Now()
 	if t.rewrites {
 		full := int(e.Fraction*barWidth + 0.5)
-		t.draw("[" + strings.Repeat("█", full) + strings.Repeat("·", barWidth-full) + "] " + e.text("  "))
+		Rewrite(t.w, "["+strings.Repeat("█", full)+strings.Repeat("·", barWidth-full)+"] "+e.text("  "))
 		if e.Kind == Finished || e.Kind == Failed {
 			fmt.Fprintln(t.w)
 		}
@@ -68,7 +67,9 @@ func (t *terminal) event(e Event) {
 		fmt.Fprintln(t.w, e.text("  "))
 	}
 	for _, note := range e.Notes {
-		t.clear()
+		if t.rewrites {
+			Rewrite(t.w, "")
+		}
 		if e.Unit != "" {
 			note = e.Unit + ": " + note
 		}
@@ -76,20 +77,8 @@ func (t *terminal) event(e Event) {
 	}
 }
 
-// draw replaces the bar's line.
-func (t *terminal) draw(line string) {
-	n := len([]rune(line))
-	fmt.Fprint(t.w, "\r", line, strings.Repeat(" ", max(t.width-n, 0)))
-	t.width = n
-}
-
-// clear empties the bar's line, so that other text can take its place.
-func (t *terminal) clear() {
-	if t.width > 0 {
-		fmt.Fprint(t.w, "\r", strings.Repeat(" ", t.width), "\r")
-		t.width = 0
-	}
-}
+// Rewrite replaces the line that a terminal's cursor is in. Other text can take the place of an empty one.
+func Rewrite(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K"+line) }
 
 // text is what all writings say, in parts with a separator between them.
 func (e Event) text(separator string) string {
