@@ -35,17 +35,19 @@ type kept[K comparable, P Program] struct {
 	program P
 }
 
-// Acquire returns a program for the key that nobody else uses until it is released: an idle one, or what make returns.
+// Acquire returns a program for the key that nobody else uses until it is released: an idle one, or what make returns,
+// for which other programs need not wait.
 func (p *Pool[K, P]) Acquire(key K, make func() (P, error)) (P, error) {
 	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	for i, k := range slices.Backward(p.idle) {
 		if k.key == key {
+			defer p.mutex.Unlock()
 			p.idle = slices.Delete(p.idle, i, i+1)
 			return k.program, nil
 		}
 	}
 	p.compiled++
+	p.mutex.Unlock()
 	return make()
 }
 
