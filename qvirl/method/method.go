@@ -177,27 +177,29 @@ var settings = []setting{
 
 var number = regexp.MustCompile(`^\d+(\.\d+)?(e-?\d+)?$`)
 
-// policies are the ends of the names of policies for a posterior.
-var policies = []struct {
+// policy is a policy for a posterior, by the end of its name.
+type policy struct {
 	end, label string
 	line       Line
-}{{"-exactmax-cvar", ", CVaR policy, exact max", Dotted}, {"-mean", ", mean policy", Solid},
+}
+
+var policies = []policy{{"-exactmax-cvar", ", CVaR policy, exact max", Dotted}, {"-mean", ", mean policy", Solid},
 	{"-cvar", ", CVaR policy", Dashed}}
 
 // cutPolicy cuts off the end of a name that is that of a policy.
-func cutPolicy(name string) (posterior, end string) {
+func cutPolicy(name string) (posterior string, of policy) {
 	for _, p := range policies {
 		if rest, ok := strings.CutSuffix(name, p.end); ok {
-			return rest, p.end
+			return rest, p
 		}
 	}
-	return name, ""
+	return name, policy{}
 }
 
 // Split returns the method of a name, as result rows have it, and the variant: its settings as key=value, joined by
 // commas. The name avril-0.2-rate-0.01 is that of the variant lambda=0.2,rate=0.01 of avril.
 func Split(name string) (method, variant string) {
-	method, end := cutPolicy(Canonical(name))
+	method, policy := cutPolicy(Canonical(name))
 	for _, s := range slices.Backward(settings) {
 		at := strings.LastIndex(method, s.part)
 		if at < 1 || s.of != "" && method[:at] != s.of || !s.value.MatchString(method[at+len(s.part):]) {
@@ -209,7 +211,7 @@ func Split(name string) (method, variant string) {
 		}
 		method, variant = method[:at], more
 	}
-	return method + end, variant
+	return method + policy.end, variant
 }
 
 // Name returns the name of a variant of a method. It is the inverse of Split.
@@ -217,13 +219,13 @@ func Name(method, variant string) string {
 	if variant == "" {
 		return method
 	}
-	method, end := cutPolicy(method)
+	method, policy := cutPolicy(method)
 	for _, s := range settings {
 		if value, ok := Setting(variant, s.key); ok {
 			method += s.part + value
 		}
 	}
-	return method + end
+	return method + policy.end
 }
 
 // Setting returns the value of one of a variant's settings.
@@ -238,33 +240,22 @@ func Setting(variant, key string) (value string, ok bool) {
 
 // variant returns the method of a name that is put together.
 func variant(name string) (Method, bool) {
-	of := func(base, label string) (Method, bool) {
-		m, err := Lookup(base)
-		m.Name, m.Label, m.Answers, m.Former, m.Variant = name, m.Label+label, nil, nil, true
-		return m, err == nil
-	}
-	for _, p := range policies {
-		if base, ok := strings.CutSuffix(name, p.end); ok {
-			m, ok := of(base, p.label)
-			m.Line = p.line
-			return m, ok
-		}
-	}
-	base, settled := Split(name)
-	if settled == "" {
+	posterior, policy := cutPolicy(name)
+	base, settled := Split(posterior)
+	if base == name {
 		return Method{}, false
 	}
-	label := ""
+	m, err := Lookup(base)
+	m.Name, m.Answers, m.Former, m.Variant = name, nil, nil, true
 	for _, s := range settings {
 		value, ok := Setting(settled, s.key)
 		if k, err := strconv.Atoi(value); err == nil && s.key == "transitions" {
 			value = fmt.Sprintf(", %d transitions", k)
 		}
 		if ok {
-			label += s.label + value
+			m.Label += s.label + value
 		}
 	}
-	m, ok := of(base, label)
 	// AVRIL at one λ: the line says whether λ is below, in or above the range in which the posterior of a state-only
 	// reward with five actions is neither the prior nor a point.
 	if value, at := Setting(settled, "lambda"); at {
@@ -277,7 +268,10 @@ func variant(name string) (Method, bool) {
 			m.Line = DashDot
 		}
 	}
-	return m, ok
+	if policy.end != "" {
+		m.Label, m.Line = m.Label+policy.label, policy.line
+	}
+	return m, err == nil
 }
 
 // Version returns the version of a method's code, or 1 if there is no such method.
