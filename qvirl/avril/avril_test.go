@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check/checktest"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -273,7 +274,7 @@ func TestSaveLoad(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	for want, change := range map[string]func(*Config){
+	checktest.Refuses(t, Default, New, map[string]func(*Config){
 		"Lambda = -1":      func(c *Config) { c.Lambda = -1 },
 		"Lambda = NaN":     func(c *Config) { c.Lambda = math.NaN() },
 		"Lambda = +Inf":    func(c *Config) { c.Lambda = math.Inf(1) },
@@ -281,13 +282,7 @@ func TestRefuses(t *testing.T) {
 		"Tolerance = -0.1": func(c *Config) { c.Tolerance = -0.1 },
 		"InitStd = -1":     func(c *Config) { c.InitStd = -1 },
 		"Steps = 0":        func(c *Config) { c.Steps = 0 },
-	} {
-		c := Default()
-		change(&c)
-		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got the error %v, want one with %q", err, want)
-		}
-	}
+	})
 	m, err := New(Default())
 	if err != nil {
 		t.Fatal(err)

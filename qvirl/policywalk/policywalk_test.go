@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check/checktest"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -293,7 +294,7 @@ func TestStopsWhenCancelled(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	for want, change := range map[string]func(*Config){
+	checktest.Refuses(t, Default, New, map[string]func(*Config){
 		"Chains = 0":         func(c *Config) { c.Chains = 0 },
 		"Samples = 5001":     func(c *Config) { c.Samples = 5001 },
 		"Warmup = 3":         func(c *Config) { c.Warmup = 3 },
@@ -301,13 +302,7 @@ func TestBadInput(t *testing.T) {
 		"MaxRHat = 1":        func(c *Config) { c.MaxRHat = 1 },
 		"MaxIterations = 10": func(c *Config) { c.MaxIterations = 10 },
 		"TargetAccept = 1":   func(c *Config) { c.TargetAccept = 1 },
-	} {
-		c := Default()
-		change(&c)
-		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
+	})
 	m, err := New(Default())
 	if err != nil {
 		t.Fatal(err)

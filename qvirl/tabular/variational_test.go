@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/check/checktest"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -398,7 +399,7 @@ func TestADivergingFitSaysSo(t *testing.T) {
 }
 
 func TestBadConfigurations(t *testing.T) {
-	for want, change := range map[string]func(*Config){
+	checktest.Refuses(t, testConfig, New, map[string]func(*Config){
 		"Objective": func(c *Config) { c.Objective = "" },
 		"\"monte-carlo\" needs Covariance": func(c *Config) {
 			c.Objective, c.Covariance = MonteCarlo,
@@ -419,11 +420,5 @@ func TestBadConfigurations(t *testing.T) {
 		"Steps":                      func(c *Config) { c.Steps = 0 },
 		"Rounds":                     func(c *Config) { c.Rounds = -1 },
 		"Tolerance":                  func(c *Config) { c.Tolerance = math.NaN() },
-	} {
-		c := testConfig()
-		change(&c)
-		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that names %s", err, want)
-		}
-	}
+	})
 }

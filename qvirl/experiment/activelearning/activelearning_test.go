@@ -283,7 +283,7 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 }
 
 func TestBadConfigs(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
+	experimenttest.Refuses(t, tiny, map[string]func(*Config){
 		"Queries = -1":    func(c *Config) { c.Queries = -1 },
 		"Length = 0":      func(c *Config) { c.Length = 0 },
 		"0 seeds":         func(c *Config) { c.Seeds = nil },
@@ -299,20 +299,7 @@ func TestBadConfigs(t *testing.T) {
 		"β":               func(c *Config) { c.Beta = 0 },
 		"valuewalk":       func(c *Config) { c.Reference.Samples = -1 },
 		"tabular: Rounds": func(c *Config) { c.QVIRL.Rounds = 0 },
-	} {
-		c := tiny()
-		spoil(&c)
-		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
-	if _, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil ||
-		!strings.Contains(err.Error(), "Query") {
-		t.Errorf("unknown field: error %v", err)
-	}
-	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
-		t.Error("an unknown scale was accepted")
-	}
+	})
 }
 
 func TestCancelledUnitReturnsContextError(t *testing.T) {

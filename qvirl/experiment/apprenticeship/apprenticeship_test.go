@@ -178,9 +178,6 @@ func TestConfigs(t *testing.T) {
 	if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), "Level") {
 		t.Errorf("level 1.5: error %v", err)
 	}
-	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
-		t.Error("an unknown scale was accepted")
-	}
 	plan, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Level": 0.2, "Posteriors": {"Chunk": 3}}`)})
 	if err != nil || plan.Config.(Config).Level != 0.2 || plan.Groups() != 2 {
 		t.Errorf("error %v, config %+v", err, plan.Config)

@@ -3,7 +3,6 @@ package avril3x3
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -159,7 +158,7 @@ func TestExperiment(t *testing.T) {
 }
 
 func TestBadConfigs(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
+	experimenttest.Refuses(t, Quick, map[string]func(*Config){
 		"4 cells":         func(c *Config) { c.Drawing = "0 0\n0 0" },
 		"slip":            func(c *Config) { c.Slip = 2 },
 		"Trajectories[0]": func(c *Config) { c.Trajectories = []obstacle.Path{{States: []int{1}}} },
@@ -171,14 +170,5 @@ func TestBadConfigs(t *testing.T) {
 		"KLWeights":    func(c *Config) { c.KLWeights = []float64{0} },
 		"LearningRate": func(c *Config) { c.Rates = []float64{0} },
 		"prior std":    func(c *Config) { c.PriorStd = 0 },
-	} {
-		c := Quick()
-		spoil(&c)
-		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
-	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
-		t.Error("an unknown scale was accepted")
-	}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-birl/birl/envs/check/checktest"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -58,4 +59,12 @@ func Keys[C experiment.Config](t testing.TB, c C) map[string]string {
 		out[u.Name] = keys[i]
 	}
 	return out
+}
+
+// Refuses spoils configs that are right, and wants errors that contain the key.
+func Refuses[C experiment.Config](t testing.TB, right func() C, spoil map[string]func(*C)) {
+	t.Helper()
+	checktest.Refuses(t, right, func(c C) (*experiment.Plan, error) {
+		return experiment.NewPlan("refused", "tiny", "go", c)
+	}, spoil)
 }

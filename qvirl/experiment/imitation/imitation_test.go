@@ -304,7 +304,7 @@ func TestNothingIsTrainedForAnEnvironmentThatIsNotThere(t *testing.T) {
 }
 
 func TestConfigsOutOfRangeAreRefused(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
+	experimenttest.Refuses(t, func() Config { return testConfig(t) }, map[string]func(*Config){
 		"Demos":           func(c *Config) { c.Demos = "" },
 		"Subsets":         func(c *Config) { c.Subsets = 0 },
 		"Runs[1]":         func(c *Config) { c.Runs[1] = 5 },
@@ -320,13 +320,7 @@ func TestConfigsOutOfRangeAreRefused(t *testing.T) {
 		"EvaluationSeed":  func(c *Config) { c.EvaluationSeed = -1 },
 		"Test = 0":        func(c *Config) { c.Test = 0 },
 		"0 learners":      func(c *Config) { c.Learners = nil },
-	} {
-		c := testConfig(t)
-		spoil(&c)
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %s", err, want)
-		}
-	}
+	})
 	c := testConfig(t)
 	c.Environment = "Other-v0"
 	if _, err := c.Open(); err == nil || !strings.Contains(err.Error(), "Signs-v0") {

@@ -182,7 +182,7 @@ func TestFitWorldGivesEachPosteriorOfTheWorld(t *testing.T) {
 }
 
 func TestBadConfigs(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
+	experimenttest.Refuses(t, tiny, map[string]func(*Config){
 		"0 seeds":         func(c *Config) { c.Seeds = nil },
 		"chunks of 0":     func(c *Config) { c.Chunk = 0 },
 		"stands twice":    func(c *Config) { c.Seeds = []uint64{1, 1} },
@@ -196,20 +196,7 @@ func TestBadConfigs(t *testing.T) {
 		"tabular: Steps":  func(c *Config) { c.Methods = []string{worlds.QVIRL}; c.QVIRL.Steps = 0 },
 		"Trajectory":      func(c *Config) { c.Methods = []string{worlds.QVIRLRefined}; c.Refine.Trajectory = 0 },
 		"avril: Learning": func(c *Config) { c.Methods = []string{worlds.AVRIL}; c.AVRIL.LearningRate = 0 },
-	} {
-		c := tiny()
-		spoil(&c)
-		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
-	if _, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Draw": 3}`)}); err == nil ||
-		!strings.Contains(err.Error(), "Draw") {
-		t.Errorf("unknown field: error %v", err)
-	}
-	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
-		t.Error("an unknown scale was accepted")
-	}
+	})
 }
 
 // TestCurveLeavesOutCollapse checks that the chart stays readable when λ is so large that the density is meaningless.

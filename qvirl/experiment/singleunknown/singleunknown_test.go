@@ -3,7 +3,6 @@ package singleunknown
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -134,7 +133,7 @@ func TestExperiment(t *testing.T) {
 }
 
 func TestBadConfigs(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
+	experimenttest.Refuses(t, tiny, map[string]func(*Config){
 		"line 1":         func(c *Config) { c.Drawing = "x" },
 		"above":          func(c *Config) { c.Tile = 4 },
 		"Start = 9":      func(c *Config) { c.Start = 9 },
@@ -144,14 +143,5 @@ func TestBadConfigs(t *testing.T) {
 		"Actions[0]":     func(c *Config) { c.Actions = []int{5} },
 		"StartSpread":    func(c *Config) { c.StartSpread = 0 },
 		"tabular: Steps": func(c *Config) { c.QVIRL.Steps = 0 },
-	} {
-		c := tiny()
-		spoil(&c)
-		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
-	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
-		t.Error("an unknown scale was accepted")
-	}
+	})
 }
