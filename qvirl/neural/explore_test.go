@@ -78,12 +78,8 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := l.newJob(task, 0, 2, newClock())
+	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
 	if err != nil {
-		t.Fatal(err)
-	}
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1,
-		noise: true, aux: true}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

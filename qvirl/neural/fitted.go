@@ -234,9 +234,8 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, image: f.spec.Image}
 	e := &encoder{l.config, f.spec.Observation, f.spec.Actions, f.spec.Image}
-	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
+	p, err := l.acquire(e, f.layout, shape{on: on, beta: f.spec.Beta, image: f.spec.Image})
 	if err != nil {
 		release()
 		return nil, nil, err

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute"
+
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/parallel"
@@ -112,13 +114,7 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 			return err
 		}
 		defer release()
-		job, err := l.newJob(t, first, end, clock)
-		if err != nil {
-			return err
-		}
-		job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta, image: t.Image,
-			aux: job.sampler.aux != nil || t.Explore != nil, noise: job.sampler.noise > 0,
-			successors: job.sampler.expert[0].Successors > 0})
+		job, err := l.newJob(on, t, first, end, clock)
 		if err != nil {
 			return err
 		}
@@ -138,8 +134,8 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 	return out, aux, nil
 }
 
-// newJob prepares the runs first, …, end−1 of a task.
-func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
+// newJob prepares the runs first, …, end−1 of a task. Its program is to be released.
+func (l *Learner) newJob(on compute.Backend, t *Task, first, end int, clock *clock) (*job, error) {
 	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end], clock: clock,
 		encoder: &encoder{l.config, t.Observation, t.Actions, t.Image}}
 	if c := l.config; t.Image == (Image{}) && (c.Convolutions != nil || c.Features != 0) {
@@ -204,7 +200,11 @@ func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
 		}
 		j.checkpoint = newCheckpoint(t.Checkpoint, first, identity)
 	}
-	return j, nil
+	var err error
+	j.program, err = l.acquire(j.encoder, j.layout, shape{on: on, beta: t.Beta, image: t.Image,
+		aux: j.sampler.aux != nil || t.Explore != nil, noise: j.sampler.noise > 0,
+		successors: j.sampler.expert[0].Successors > 0})
+	return j, err
 }
 
 // identity is a digest that two trainings have in common only if they take the same course.
@@ -263,9 +263,10 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 }
 
 // acquire returns a program that nobody else uses.
-func (l *Learner) acquire(j *job, at shape) (*program, error) {
+func (l *Learner) acquire(e *encoder, layout *layout, at shape) (*program, error) {
+	at.layout = layout.signature()
 	return l.programs.Acquire(at, func() (*program, error) {
-		p := &program{encoder: j.encoder, objective: l.objective, layout: j.layout, shape: at}
+		p := &program{encoder: e, objective: l.objective, layout: layout, shape: at}
 		return p, p.build()
 	})
 }

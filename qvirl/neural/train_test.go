@@ -193,15 +193,11 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := l.newJob(task, 0, 2, newClock())
+	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1,
-		noise: true, image: task.Image}); err != nil {
-		t.Fatal(err)
-	}
 	err = j.train(ctx, func(p Point) {
 		if p.Step == 30 {
 			cancel()
@@ -254,7 +250,7 @@ func TestSecondsOutliveAnInterruption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := l.newJob(task, 0, 2, newClock())
+	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
 	if err != nil {
 		t.Fatal(err)
 	}
