@@ -16,6 +16,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // TestWarpsAreUndone checks the inverse, and its slope against central differences.
@@ -254,5 +255,22 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	rewards.Set(3, 1, math.NaN())
 	if _, err := NewWarped(t.Context(), p, rewards, betas, false, true); err == nil {
 		t.Error("matched samples that are not numbers")
+	}
+}
+
+func TestCloseReachesTheBase(t *testing.T) {
+	base, err := tabular.New(tabular.AdamConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New("m", base, WarpedRewards, Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := base.Fit(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("error %v after Close", err)
 	}
 }

@@ -39,6 +39,9 @@ func (l *EnsembleLearner) Config() Config { return l.member.Config() }
 // memberSeeds keeps the seeds of members apart from those of runs.
 const memberSeeds = 0x9E3779B97F4A7C15
 
+// Close frees the programs that the members' learner compiled.
+func (l *EnsembleLearner) Close() error { return l.member.Close() }
+
 // Fit returns an *Ensemble for each run of the task. All members of all runs train as runs of one task; its Watch, if
 // there is one, hears about each of them.
 func (l *EnsembleLearner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error) {
