@@ -1,7 +1,6 @@
 package inferencedata
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/cloning"
+	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
 
@@ -39,17 +39,9 @@ func trainLine(t testing.TB, build func(neural.Config) (neural.Method, error)) *
 	t.Helper()
 	c := neural.Default()
 	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{8}, 12, 12, 50, 50, 0, "go"
-	m, err := build(c)
-	if err != nil {
-		t.Fatal(err)
-	}
 	task := &neural.Task{Observation: 1, Actions: 2, Discount: 0.9, Beta: 2,
 		Runs: []neural.Run{{Demos: []demo.Trajectory{lineTrajectory(1, 20), lineTrajectory(2, 20)}}}}
-	models, err := m.Fit(context.Background(), task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return models[0].(*neural.Fitted)
+	return neuraltest.Fit(t, task)(build(c))[0]
 }
 
 func trainQVIRL(t testing.TB) *neural.Fitted {
@@ -157,17 +149,10 @@ func ofPictures(t *testing.T) *neural.Fitted {
 	c := neural.Default()
 	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{2}, 2, 1, 1, 0, "go"
 	c.Convolutions, c.Features = []neural.Convolution{{Filters: 1, Size: 3, Stride: 1}}, 2
-	learner, err := cloning.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := learner.Fit(t.Context(), &neural.Task{Observation: 16, Image: neural.Image{Frames: 1, Height: 4,
+	return neuraltest.Fit(t, &neural.Task{Observation: 16, Image: neural.Image{Frames: 1, Height: 4,
 		Width: 4}, Actions: 2, Discount: 0.9, Beta: 1, Runs: []neural.Run{{Demos: []demo.Trajectory{{
-		Frames: &demo.Frames{Pixels: make([]uint8, 48), Size: 16, Stack: 1}, Actions: []int{0, 1}}}}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return models[0].(*neural.Fitted)
+		Frames: &demo.Frames{Pixels: make([]uint8, 48), Size: 16, Stack: 1}, Actions: []int{0, 1}}}}},
+	})(cloning.New(c))[0]
 }
 
 func second[T any](_ T, err error) error { return err }

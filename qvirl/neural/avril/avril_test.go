@@ -1,7 +1,6 @@
 package avril
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
@@ -25,25 +23,9 @@ func fitContinuous(t *testing.T, o Objective) *neural.Fitted {
 	t.Helper()
 	c := neural.Default()
 	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{7, 6}, 2, 1, 0, "go"
-	l, err := New(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	d := demo.Trajectory{Observations: make([]float32, 21*testObservation), Actions: make([]int, 20)}
-	for i := range d.Observations {
-		d.Observations[i] = float32(random.NormFloat64())
-	}
-	for i := range d.Actions {
-		d.Actions[i] = random.IntN(testActions)
-	}
-	models, err := l.Fit(context.Background(), &neural.Task{Observation: testObservation, Actions: testActions,
-		Discount: testDiscount,
-		Beta:     testBeta, Runs: []neural.Run{{Demos: []demo.Trajectory{d}, Seed: 3}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return models[0].(*neural.Fitted)
+	return neuraltest.Fit(t, &neural.Task{Observation: testObservation, Actions: testActions, Discount: testDiscount,
+		Beta: testBeta, Runs: []neural.Run{{Seed: 3,
+			Demos: neuraltest.Demos(rand.New(rand.NewPCG(1, 2)), testObservation, testActions)}}})(New(c, o))[0]
 }
 
 // plainContinuous is the loss in plain Go, and what it is made of.

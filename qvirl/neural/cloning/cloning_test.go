@@ -1,14 +1,12 @@
 package cloning
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 
-	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
@@ -24,25 +22,9 @@ func testConfig(a neural.Architecture) neural.Config {
 // started returns a model after one step of training on random demonstrations.
 func started(t *testing.T, a neural.Architecture) *neural.Fitted {
 	t.Helper()
-	m, err := New(testConfig(a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	d := demo.Trajectory{Observations: make([]float32, 21*observation), Actions: make([]int, 20)}
-	for i := range d.Observations {
-		d.Observations[i] = float32(random.NormFloat64())
-	}
-	for i := range d.Actions {
-		d.Actions[i] = random.IntN(actions)
-	}
-	models, err := m.Fit(context.Background(), &neural.Task{Observation: observation, Actions: actions, Discount: 0.9,
-		Beta: 2,
-		Runs: []neural.Run{{Demos: []demo.Trajectory{d}, Seed: 5}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return models[0].(*neural.Fitted)
+	return neuraltest.Fit(t, &neural.Task{Observation: observation, Actions: actions, Discount: 0.9, Beta: 2,
+		Runs: []neural.Run{{Demos: neuraltest.Demos(rand.New(rand.NewPCG(1, 2)), observation, actions), Seed: 5}},
+	})(New(testConfig(a)))[0]
 }
 
 // plainLoss is the cross-entropy in plain Go.

@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 
-	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
@@ -34,14 +33,8 @@ func testTask(runs int) *neural.Task {
 	random := rand.New(rand.NewPCG(1, 2))
 	task := &neural.Task{Observation: observation, Actions: actions, Discount: discount, Beta: beta}
 	for r := range runs {
-		d := demo.Trajectory{Observations: make([]float32, 21*observation), Actions: make([]int, 20)}
-		for i := range d.Observations {
-			d.Observations[i] = float32(random.NormFloat64())
-		}
-		for i := range d.Actions {
-			d.Actions[i] = random.IntN(actions)
-		}
-		task.Runs = append(task.Runs, neural.Run{Demos: []demo.Trajectory{d}, Seed: uint64(r)})
+		demos := neuraltest.Demos(random, observation, actions)
+		task.Runs = append(task.Runs, neural.Run{Demos: demos, Seed: uint64(r)})
 	}
 	return task
 }
@@ -76,15 +69,7 @@ func plainLoss(p neuraltest.Parameters, o Objective, b *neuraltest.Batch) (total
 
 func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
 	for _, o := range []Objective{DefaultObjective(), {Temperature: 0.3, Alpha: 0.1}} {
-		l, err := New(testConfig(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		models, err := l.Fit(context.Background(), testTask(1), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := models[0].(*neural.Fitted)
+		m := neuraltest.Fit(t, testTask(1))(New(testConfig(), o))[0]
 		b := neuraltest.NewBatch(10, observation, actions, discount, rand.New(rand.NewPCG(3, 4)))
 		total, terms, gradient, err := neuraltest.Evaluate(m, b)
 		if err != nil {
@@ -117,16 +102,9 @@ func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
 
 func TestTheLossIsClonesWithRegularisation(t *testing.T) {
 	// V(s) − γV(s') − (Q(s,a) − γV(s')) = −T log π(a|s)
-	l, err := New(testConfig(), DefaultObjective())
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := l.Fit(context.Background(), testTask(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	models := neuraltest.Fit(t, testTask(1))(New(testConfig(), DefaultObjective()))
 	b := neuraltest.NewBatch(10, observation, actions, discount, rand.New(rand.NewPCG(5, 6)))
-	total, terms, _, err := neuraltest.Evaluate(models[0].(*neural.Fitted), b)
+	total, terms, _, err := neuraltest.Evaluate(models[0], b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,14 +116,7 @@ func TestTheLossIsClonesWithRegularisation(t *testing.T) {
 }
 
 func TestModelsWhoseObjectiveNamesAValueTermStillLoad(t *testing.T) {
-	l, err := New(testConfig(), DefaultObjective())
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := l.Fit(context.Background(), testTask(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	models := neuraltest.Fit(t, testTask(1))(New(testConfig(), DefaultObjective()))
 	dir := t.TempDir()
 	if err := models[0].Save(dir); err != nil {
 		t.Fatal(err)

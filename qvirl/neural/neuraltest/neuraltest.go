@@ -1,14 +1,16 @@
-// Package neuraltest computes in plain Go what objectives build graphs of, for their tests.
+// Package neuraltest has what tests of learners share: above all, what objectives build graphs of, in plain Go.
 package neuraltest
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -27,6 +29,37 @@ func NewParameters(m *neural.Fitted) Parameters {
 		}
 	}
 	return out
+}
+
+// Fit returns the models of a task's runs by a method that was made without an error: Fit(t, task)(cloning.New(c)).
+func Fit(t testing.TB, task *neural.Task) func(neural.Method, error) []*neural.Fitted {
+	return func(m neural.Method, err error) []*neural.Fitted {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		models, err := m.Fit(t.Context(), task, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]*neural.Fitted, len(models))
+		for i, m := range models {
+			out[i] = m.(*neural.Fitted)
+		}
+		return out
+	}
+}
+
+// Demos returns a trajectory of 20 random actions at random observations.
+func Demos(random *rand.Rand, observation, actions int) []demo.Trajectory {
+	d := demo.Trajectory{Observations: make([]float32, 21*observation), Actions: make([]int, 20)}
+	for i := range d.Observations {
+		d.Observations[i] = float32(random.NormFloat64())
+	}
+	for i := range d.Actions {
+		d.Actions[i] = random.IntN(actions)
+	}
+	return []demo.Trajectory{d}
 }
 
 // Network returns the outputs [actions][outputs] of a network with two hidden layers at a standardised state.

@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
 
 // realFrames are n frame stacks of random play with random actions, the lengthscales, and the kernel that NumPy makes
@@ -141,16 +142,9 @@ func TestRewardsOfImages(t *testing.T) {
 	c := neural.Default()
 	c.Convolutions, c.Features, c.Hidden = []neural.Convolution{{Filters: 2, Size: 4, Stride: 4}}, 8, []int{8}
 	c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = 8, 2, 1, 0, "go"
-	l, err := New(c, DefaultObjective(0.5))
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := l.Fit(t.Context(), &neural.Task{Observation: m.Size(), Image: m, Actions: 3, Discount: 0.9, Beta: 2,
-		Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewPosterior(models[0].(*neural.Fitted))
+	models := neuraltest.Fit(t, &neural.Task{Observation: m.Size(), Image: m, Actions: 3, Discount: 0.9, Beta: 2,
+		Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}})(New(c, DefaultObjective(0.5)))
+	p, err := NewPosterior(models[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,16 +183,9 @@ func TestDisplacementAloneIsReversed(t *testing.T) {
 func TestInducingPointsClimb(t *testing.T) {
 	c := smallConfig(120)
 	c.LearningRate, c.Cosine = 1e-3, true
-	l, err := New(c, inducingObjective())
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := l.Fit(context.Background(), planeTask(2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	models := neuraltest.Fit(t, planeTask(2))(New(c, inducingObjective()))
 	for r := range models {
-		m := models[r].(*neural.Fitted)
+		m := models[r]
 		p, err := NewPosterior(m)
 		if err != nil {
 			t.Fatal(err)
@@ -262,21 +255,14 @@ func TestInducingPointsWithSeveralSuccessors(t *testing.T) {
 	for r := range task.Runs {
 		task.Runs[r] = copies(task.Runs[r], 3, 0)
 	}
-	l, err := New(smallConfig(5), inducingObjective())
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := l.Fit(context.Background(), task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	models := neuraltest.Fit(t, task)(New(smallConfig(5), inducingObjective()))
 	want := train(t, inducingObjective(), 5, 2)
 	for r, m := range models {
 		if got, one := m.Curve()[0].Loss, want[r].Curve()[0].Loss; !scalar.EqualWithinAbs(got, one,
 			1e-5*math.Abs(one)) {
 			t.Errorf("run %d: the loss is %g with three equal successors, %g with one", r, got, one)
 		}
-		for _, p := range m.(*neural.Fitted).Parameters() {
+		for _, p := range m.Parameters() {
 			if p.Name == paramInducingSuccessor && !slices.Equal(p.Dims, []int{15, 3, 2}) {
 				t.Errorf("run %d: successors %v", r, p.Dims)
 			}

@@ -3,7 +3,6 @@
 package variational
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -43,15 +42,7 @@ func peer(tb testing.TB, args ...string) *exec.Cmd {
 func TestPeersComputeTheSameLoss(t *testing.T) {
 	c := neural.Default()
 	c.Steps, c.ReportEvery, c.Folds = 100, 100, 0
-	l, err := New(c, DefaultObjective(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := l.Fit(context.Background(), paperTask(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := models[0].(*neural.Fitted)
+	m := neuraltest.Fit(t, paperTask(1))(New(c, DefaultObjective(1)))[0]
 	b := neuraltest.NewBatch(40, 8, 4, 0.99, rand.New(rand.NewPCG(7, 8)))
 	want, _, _, err := neuraltest.Evaluate(m, b)
 	if err != nil {

@@ -1,7 +1,6 @@
 package variational
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -75,19 +74,7 @@ func train(t *testing.T, o Objective, steps, runs int) []*neural.Fitted {
 // fit fits the runs of a task.
 func fit(t *testing.T, o Objective, steps int, task *neural.Task) []*neural.Fitted {
 	t.Helper()
-	l, err := New(smallConfig(steps), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := l.Fit(context.Background(), task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := make([]*neural.Fitted, len(models))
-	for i, m := range models {
-		out[i] = m.(*neural.Fitted)
-	}
-	return out
+	return neuraltest.Fit(t, task)(New(smallConfig(steps), o))
 }
 
 func TestTrainingLearnsWhatIsDemonstrated(t *testing.T) {

@@ -1,7 +1,6 @@
 package variational
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
 
 // branching are transitions of a test with m successors each, whose values correlate unless apart.
@@ -145,14 +145,7 @@ func TestEqualSuccessorsChangeNothing(t *testing.T) {
 				task.Runs[r] = copies(task.Runs[r], m, noise)
 			}
 		}
-		l, err := New(c, DefaultObjective(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		models, err := l.Fit(context.Background(), task, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		models := neuraltest.Fit(t, task)(New(c, DefaultObjective(1)))
 		return []neural.CurvePoint{models[0].Curve()[0], models[1].Curve()[0]}
 	}
 	one, equal, different := fit(1, 0), fit(4, 0), fit(4, 0.1)
