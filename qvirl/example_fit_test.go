@@ -37,8 +37,7 @@ func ExampleFit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	start := result.Posterior.Reward(0)
-	low, high := start.Quantile(0.05), start.Quantile(0.95)
+	low, high := result.Posterior.Reward(0).Interval(0.9)
 	fmt.Println("the first room costs something, surely:", low < high && high < 0)
 	fmt.Println("the prior was less sure:", high-low < 0.7*2*1.645*2)
 	// Output:

@@ -138,7 +138,7 @@ func Example_gridworld() {
 	posterior := fit("qvirl-matched", problem)
 	inside := 0
 	for s, reward := range world.Reward {
-		if m := posterior.Reward(s); m.Quantile(0.05) <= reward && reward <= m.Quantile(0.95) {
+		if low, high := posterior.Reward(s).Interval(0.9); low <= reward && reward <= high {
 			inside++
 		}
 	}

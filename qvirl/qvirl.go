@@ -3,7 +3,7 @@
 // below.
 //
 //	result, err := qvirl.Fit(ctx, problem)
-//	low, high := result.Posterior.Reward(2).Quantile(0.05), result.Posterior.Reward(2).Quantile(0.95)
+//	low, high := result.Posterior.Reward(2).Interval(0.9)
 //
 //	irl         the problem and its posterior, which all of them share
 //	verdict     whether to believe a posterior, and what to do if not
@@ -39,7 +39,7 @@ type (
 	Posterior = irl.Posterior
 	// Samples are joint samples of rewards and the optimal Q-values that belong to them.
 	Samples = irl.Samples
-	// Marginal is a distribution on the real line.
+	// Marginal is the distribution of one number of a posterior, with its credible intervals.
 	Marginal = irl.Marginal
 	// Method infers reward posteriors.
 	Method = irl.Method

@@ -36,7 +36,7 @@ func (d *discrete) Reward(i int) irl.Marginal {
 	for j, w := range d.weights {
 		mean += w * d.x.rewards.At(j, i)
 	}
-	return distuv.Normal{Mu: mean, Sigma: 1}
+	return irl.NewMarginal(distuv.Normal{Mu: mean, Sigma: 1})
 }
 
 func (d *discrete) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {

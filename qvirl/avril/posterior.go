@@ -36,7 +36,7 @@ func (p *Posterior) Problem() *irl.Problem { return p.problem }
 
 // Reward implements irl.Posterior.
 func (p *Posterior) Reward(i int) irl.Marginal {
-	return distuv.Normal{Mu: p.mean[i], Sigma: p.std[i]}
+	return irl.NewMarginal(distuv.Normal{Mu: p.mean[i], Sigma: p.std[i]})
 }
 
 // PointQ returns the point estimate of the Q-values, [S·A]. The caller must not change it. AVRIL has no posterior over

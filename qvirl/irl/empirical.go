@@ -45,6 +45,11 @@ func (e *Empirical) Quantile(p float64) float64 {
 	return e.sorted[i] + t*(e.sorted[i+1]-e.sorted[i])
 }
 
+// Interval implements Marginal.
+func (e *Empirical) Interval(probability float64) (low, high float64) {
+	return marginal{e}.Interval(probability)
+}
+
 // QuantilePosition returns where the quantile at p in [0, 1] lies among n ≥ 2 samples in ascending order: at a share t
 // of the way from sample i to the next.
 func QuantilePosition(p float64, n int) (i int, t float64) {

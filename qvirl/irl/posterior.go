@@ -84,12 +84,30 @@ type BetaPosterior interface {
 	Beta() Marginal
 }
 
-// Marginal is a distribution on the real line. Gonum's distuv.Normal is one; Empirical is another.
-type Marginal interface {
+// Distribution is a distribution on the real line. Gonum's distuv.Normal is one.
+type Distribution interface {
 	Mean() float64
 	StdDev() float64
 	Quantile(p float64) float64 // p in [0, 1]
 	LogProb(x float64) float64
+}
+
+// Marginal is the distribution of one number of a posterior. NewMarginal makes one of any Distribution; an *Empirical
+// is another.
+type Marginal interface {
+	Distribution
+	// Interval returns the central credible interval that holds the given probability, in (0, 1): the quantiles at
+	// (1 ∓ probability)/2, as much of the distribution below it as above.
+	Interval(probability float64) (low, high float64)
+}
+
+// NewMarginal returns a distribution that has quantiles, with its intervals.
+func NewMarginal(d Distribution) Marginal { return marginal{d} }
+
+type marginal struct{ Distribution }
+
+func (m marginal) Interval(probability float64) (low, high float64) {
+	return m.Quantile((1 - probability) / 2), m.Quantile((1 + probability) / 2)
 }
 
 // Samples are joint posterior samples, a row each.

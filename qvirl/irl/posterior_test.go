@@ -1,9 +1,40 @@
 package irl
 
 import (
+	"math"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/stat/distuv"
 )
+
+// TestIntervals compares intervals with closed forms: of a Gaussian, of an exponential, which is skewed, and of the
+// samples 1 to 100, of which the fifth lies at 0.045.
+func TestIntervals(t *testing.T) {
+	samples := make([]float64, 100)
+	for i := range samples {
+		samples[i] = float64(100 - i)
+	}
+	empirical, err := NewEmpirical(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const z = 1.6448536269514722 // Φ(z) = 0.95
+	for _, c := range []struct {
+		m         Marginal
+		low, high float64
+	}{
+		{NewMarginal(distuv.Normal{Mu: 2, Sigma: 3}), 2 - 3*z, 2 + 3*z},
+		{NewMarginal(distuv.Exponential{Rate: 4}), -math.Log(0.95) / 4, -math.Log(0.05) / 4},
+		{empirical, 5.5, 95.5},
+	} {
+		if low, high := c.m.Interval(0.9); !scalar.EqualWithinAbs(low, c.low, 1e-10) ||
+			!scalar.EqualWithinAbs(high, c.high, 1e-10) {
+			t.Errorf("90 %% interval of %v: %g to %g, want %g to %g", c.m, low, high, c.low, c.high)
+		}
+	}
+}
 
 func TestStagesFollowEachOther(t *testing.T) {
 	var fractions []float64

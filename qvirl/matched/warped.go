@@ -124,7 +124,7 @@ func (p *Warped) Convergence() (ok bool, reason string) {
 }
 
 // Reward returns the marginal posterior of reward i, in closed form.
-func (p *Warped) Reward(i int) irl.Marginal { return p.marginal(i) }
+func (p *Warped) Reward(i int) irl.Marginal { return irl.NewMarginal(p.marginal(i)) }
 
 func (p *Warped) marginal(i int) warpedNormal {
 	return newWarpedNormal(p.warps[i], p.mean[i], math.Sqrt(p.cov.At(i, i)))
@@ -135,7 +135,7 @@ func (p *Warped) Beta() irl.Marginal {
 	if !p.problem.InfersBeta() {
 		return nil
 	}
-	return newExpOf(p.marginal(p.problem.RewardDim()))
+	return irl.NewMarginal(newExpOf(p.marginal(p.problem.RewardDim())))
 }
 
 // draw draws rewards [n, RewardDim], and β [n] if that is inferred.

@@ -16,7 +16,7 @@ func RewardCurve(post irl.Posterior, reward, levels []float64) []float64 {
 	for i, r := range reward {
 		m := post.Reward(i)
 		for l, level := range levels {
-			if m.Quantile((1-level)/2) <= r && r <= m.Quantile((1+level)/2) {
+			if low, high := m.Interval(level); low <= r && r <= high {
 				out[l]++
 			}
 		}

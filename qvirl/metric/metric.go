@@ -157,9 +157,9 @@ func (r Result) set(name string, value float64) {
 	}
 }
 
-// Wasserstein returns the Wasserstein-1 distance of a marginal to n sorted reference samples x: the mean over i of
-// |x_i − q((i+½)/n)|, with q the marginal's quantile function. It is exact between equally many samples.
-func Wasserstein(sorted []float64, m irl.Marginal) float64 {
+// Wasserstein returns the Wasserstein-1 distance of a distribution to n sorted reference samples x: the mean over i of
+// |x_i − q((i+½)/n)|, with q its quantile function. It is exact between equally many samples.
+func Wasserstein(sorted []float64, m irl.Distribution) float64 {
 	if e, ok := m.(*irl.Empirical); ok && len(e.Sorted()) == len(sorted) {
 		return floats.Distance(sorted, e.Sorted(), 1) / float64(len(sorted))
 	}

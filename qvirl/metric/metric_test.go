@@ -31,7 +31,9 @@ type fixed struct {
 func (f fixed) Problem() *irl.Problem                        { return f.problem }
 func (f fixed) Reward(i int) irl.Marginal                    { return f.marginals[i] }
 func (f fixed) Sample(*rand.Rand, int) (*irl.Samples, error) { panic("not asked in these tests") }
-func normal(mean, std float64) irl.Marginal                  { return distuv.Normal{Mu: mean, Sigma: std} }
+func normal(mean, std float64) irl.Marginal {
+	return irl.NewMarginal(distuv.Normal{Mu: mean, Sigma: std})
+}
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {

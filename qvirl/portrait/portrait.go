@@ -124,9 +124,10 @@ func Decisions(post irl.Posterior, o Options) ([]exhibit.Decision, error) {
 		if p.ActionNames == nil {
 			action = "action " + action
 		}
+		low, high := predicted.Interval(0.9)
 		out = append(out, exhibit.Decision{State: state, Action: action, Times: int(times),
-			Of: int(floats.Sum(counts[s*actions : (s+1)*actions])), Mean: predicted.Mean(),
-			Low: predicted.Quantile(0.05), High: predicted.Quantile(0.95)})
+			Of: int(floats.Sum(counts[s*actions : (s+1)*actions])), Mean: predicted.Mean(), Low: low,
+			High: high})
 	}
 	return out, nil
 }

@@ -19,7 +19,7 @@ import (
 type prior struct{ problem *irl.Problem }
 
 func (p prior) Problem() *irl.Problem     { return p.problem }
-func (p prior) Reward(i int) irl.Marginal { return distuv.Normal{Mu: 1, Sigma: 2} }
+func (p prior) Reward(i int) irl.Marginal { return irl.NewMarginal(distuv.Normal{Mu: 1, Sigma: 2}) }
 func (p prior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	r := mat.NewDense(n, p.problem.RewardDim(), nil)
 	r.Apply(func(_, _ int, _ float64) float64 { return 1 + 2*rng.NormFloat64() }, r)

@@ -73,9 +73,9 @@ func chains(t testing.TB, p *irl.Problem, count, length int, rho float64) *mcmc.
 type closed struct{ problem *irl.Problem }
 
 func (p closed) Problem() *irl.Problem     { return p.problem }
-func (p closed) Reward(i int) irl.Marginal { return distuv.Normal{Mu: float64(i), Sigma: 2} }
-func (p closed) Value(s int) irl.Marginal  { return distuv.Normal{Mu: float64(10 + s), Sigma: 3} }
-func (p closed) Beta() irl.Marginal        { return distuv.Normal{Mu: 7, Sigma: 4} }
+func (p closed) Reward(i int) irl.Marginal { return normal(float64(i), 2) }
+func (p closed) Value(s int) irl.Marginal  { return normal(float64(10+s), 3) }
+func (p closed) Beta() irl.Marginal        { return normal(7, 4) }
 func (p closed) Sample(_ *rand.Rand, n int) (*irl.Samples, error) {
 	ones := func(columns int) *mat.Dense {
 		x := mat.NewDense(n, columns, nil)
@@ -231,4 +231,8 @@ func TestPrint(t *testing.T) {
 	if err != nil || b.String() != want {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, b.String(), want)
 	}
+}
+
+func normal(mean, std float64) irl.Marginal {
+	return irl.NewMarginal(distuv.Normal{Mu: mean, Sigma: std})
 }

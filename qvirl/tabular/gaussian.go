@@ -66,7 +66,7 @@ func (p *Gaussian) Reward(i int) irl.Marginal {
 	if p.exact != nil {
 		return p.exact().rewards[i]
 	}
-	return distuv.Normal{Mu: p.meanR[i], Sigma: math.Sqrt(p.around.rewardVar(i))}
+	return irl.NewMarginal(distuv.Normal{Mu: p.meanR[i], Sigma: math.Sqrt(p.around.rewardVar(i))})
 }
 
 // Value returns the marginal posterior of the optimal value of state s.
@@ -74,7 +74,7 @@ func (p *Gaussian) Value(s int) irl.Marginal {
 	if p.exact != nil {
 		return p.exact().values[s]
 	}
-	return distuv.Normal{Mu: p.meanV[s], Sigma: math.Sqrt(p.varV[s])}
+	return irl.NewMarginal(distuv.Normal{Mu: p.meanV[s], Sigma: math.Sqrt(p.varV[s])})
 }
 
 // Beta returns the marginal posterior of β, which is log-normal, or nil if β is known.
@@ -83,7 +83,7 @@ func (p *Gaussian) Beta() irl.Marginal {
 		return nil
 	}
 	last := len(p.meanX) - 1
-	return distuv.LogNormal{Mu: p.meanX[last], Sigma: math.Sqrt(p.around.valueVar(last))}
+	return irl.NewMarginal(distuv.LogNormal{Mu: p.meanX[last], Sigma: math.Sqrt(p.around.valueVar(last))})
 }
 
 // RewardMean returns the posterior means of the rewards, [n].

@@ -59,10 +59,11 @@ func (n normal) marginal(i int) distuv.Normal {
 }
 
 func (n normal) Reward(i int) irl.Marginal {
-	if m := n.marginal(i); !n.nan {
-		return m
+	m := n.marginal(i)
+	if n.nan {
+		m.Mu = math.NaN()
 	}
-	return distuv.Normal{Mu: math.NaN(), Sigma: 1}
+	return irl.NewMarginal(m)
 }
 
 func (n normal) Sample(rng *rand.Rand, count int) (*irl.Samples, error) {
@@ -149,7 +150,7 @@ func (w withValue) Value(s int) irl.Marginal {
 type withBeta struct{ normal }
 
 func (w withBeta) Beta() irl.Marginal {
-	return distuv.LogNormal{Mu: math.Log(w.betaScale * w.problem.Beta), Sigma: w.problem.BetaLogStd}
+	return irl.NewMarginal(distuv.LogNormal{Mu: math.Log(w.betaScale * w.problem.Beta), Sigma: w.problem.BetaLogStd})
 }
 
 // noDensity hides that a posterior has one.

@@ -20,7 +20,7 @@ type priorPosterior struct{ problem *irl.Problem }
 func (p priorPosterior) Problem() *irl.Problem { return p.problem }
 
 func (p priorPosterior) Reward(i int) irl.Marginal {
-	return distuv.Normal{Mu: p.problem.Prior.Mean[i], Sigma: p.problem.Prior.Std[i]}
+	return irl.NewMarginal(distuv.Normal{Mu: p.problem.Prior.Mean[i], Sigma: p.problem.Prior.Std[i]})
 }
 
 func (p priorPosterior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {

@@ -117,7 +117,7 @@ func (c Config) fit(ctx context.Context, m fitter, t *experiment.Stages) (irl.Po
 }
 
 // Value returns the posterior of the optimal value of a state; AVRIL's is a point.
-func Value(post irl.Posterior, s int) irl.Marginal {
+func Value(post irl.Posterior, s int) irl.Distribution {
 	if p, ok := post.(*avril.Posterior); ok {
 		actions := post.Problem().MDP.Actions()
 		return distuv.Normal{Mu: floats.Max(p.PointQ()[s*actions : (s+1)*actions])}

@@ -81,8 +81,8 @@ type State struct {
 	WrongMax, Gap  float64 // see the metrics
 }
 
-// Gaussian returns the Gaussian of a marginal's mean and variance.
-func Gaussian(m irl.Marginal) distuv.Normal {
+// Gaussian returns the Gaussian of a distribution's mean and variance.
+func Gaussian(m irl.Distribution) distuv.Normal {
 	return distuv.Normal{Mu: m.Mean(), Sigma: m.StdDev()}
 }
 
@@ -285,9 +285,9 @@ func (c Config) rows(states []State, again irl.Posterior) []experiment.Row {
 		add := func(method, metric string, value float64) {
 			out = append(out, c.row(method).With(experiment.OfState(metric, s), value))
 		}
-		posteriors := map[string]irl.Marginal{Exact: state.Exact, MaxMean: state.MaxMean, Clark: state.Clark}
+		posteriors := map[string]irl.Distribution{Exact: state.Exact, MaxMean: state.MaxMean, Clark: state.Clark}
 		if again != nil {
-			posteriors = map[string]irl.Marginal{PolicyWalk: again.Reward(s)}
+			posteriors = map[string]irl.Distribution{PolicyWalk: again.Reward(s)}
 		} else {
 			add(MaxMean, WrongMax, state.WrongMax)
 			add(MaxMean, Gap, state.Gap)

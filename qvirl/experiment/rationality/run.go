@@ -101,7 +101,7 @@ func (c Config) world(of gridworld.Config, demos int, beta float64, seed uint64)
 // interval returns the rows of a posterior of β.
 func interval(row experiment.Row, post irl.Posterior, truth float64) []experiment.Row {
 	beta := post.(irl.BetaPosterior).Beta()
-	low, high := beta.Quantile((1-Level)/2), beta.Quantile((1+Level)/2)
+	low, high := beta.Interval(Level)
 	return row.WithAll(map[string]float64{True: truth, Median: beta.Quantile(0.5), Low: low, High: high,
 		Covered: experiment.Indicator(low <= truth && truth <= high)})
 }
