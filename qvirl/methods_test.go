@@ -13,6 +13,7 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
@@ -52,6 +53,17 @@ func TestEveryMethodOfTheRegistry(t *testing.T) {
 			t.Fatalf("%s: %v", entry.Name, err)
 		}
 		means[entry.Name] = posts[0].Reward(2).Mean()
+		told, is := posts[0].(irl.Computed)
+		if !is && entry.Name != method.Reference { // whose posterior has mcmc.Diagnostics alone
+			t.Errorf("%s does not say how its computation went", entry.Name)
+		}
+		if is {
+			for name, v := range told.Computation() {
+				if _, err := metric.Lookup("", name); err != nil || math.IsNaN(v) {
+					t.Errorf("%s says that %s is %g: %v", entry.Name, name, v, err)
+				}
+			}
+		}
 		_, values := posts[0].(irl.ValuePosterior)
 		_, beta := posts[0].(irl.BetaPosterior)
 		for answer, can := range map[method.Answer]bool{method.Rewards: true, method.Values: values} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // collapsed is the fraction of its prior standard deviation below which a reward's counts as collapsed.
@@ -45,6 +46,12 @@ func (p *Posterior) PointQ() []float64 { return p.q }
 
 // Diagnostics tell how the optimisation ended.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
+
+// Computation implements irl.Computed.
+func (p *Posterior) Computation() map[string]float64 {
+	d := p.diagnostics
+	return map[string]float64{metric.Converged: npz.Indicator(d.Converged), metric.Collapsed: float64(d.Collapsed)}
+}
 
 // Convergence reports whether the objective stopped growing with no reward collapsed to a point.
 func (p *Posterior) Convergence() (ok bool, reason string) {

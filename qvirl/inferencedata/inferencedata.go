@@ -84,7 +84,7 @@ func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
 		return nil, fmt.Errorf("inferencedata: %w", err)
 	}
 	stats := b.group("sample_stats", draw, b.stats(likelihood, post)...)
-	if s, ok := post.(interface{ Sampling() *mcmc.Diagnostics }); ok {
+	if s, ok := post.(mcmc.Sampled); ok {
 		stats.Attributes = map[string]string{"acceptance": strconv.FormatFloat(s.Sampling().Acceptance, 'g', -1, 64)}
 	}
 	root.Groups = append(root.Groups, b.posterior(), *prior, stats)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -260,6 +261,26 @@ func Converged(post Posterior) (ok bool, reason string) {
 		return c.Convergence()
 	}
 	return true, ""
+}
+
+// Computed is a posterior that says in numbers how its computation went.
+type Computed interface {
+	// Computation returns the numbers by their names in the registry of package metric, such as metric.RHatMax of
+	// chains, or metric.ELBO of what was optimised. Those that do not exist are left out.
+	Computation() map[string]float64
+}
+
+// Computation returns those of a posterior's numbers about its computation that have one of the names.
+func Computation(post Posterior, names ...string) map[string]float64 {
+	out := map[string]float64{}
+	if c, is := post.(Computed); is {
+		for name, v := range c.Computation() {
+			if slices.Contains(names, name) {
+				out[name] = v
+			}
+		}
+	}
+	return out
 }
 
 // Storable is a posterior that can be written to a file and read again (problemfile.Save, qvirl.Load).

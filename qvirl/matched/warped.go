@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // The draws that the answers without a closed form are made of, each of which is planned for: the Monte Carlo error of
@@ -121,6 +122,11 @@ func (p *Warped) Convergence() (ok bool, reason string) {
 		return false, "the walk that it is matched to had not settled"
 	}
 	return true, ""
+}
+
+// Computation implements irl.Computed.
+func (p *Warped) Computation() map[string]float64 {
+	return map[string]float64{metric.Converged: npz.Indicator(p.converged)}
 }
 
 // Reward returns the marginal posterior of reward i, in closed form.

@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Diagnostics says how well a posterior was sampled. What concerns convergence is measured on the kept samples.
@@ -68,6 +70,25 @@ func (d *Diagnostics) Worst() (rhat, bulkESS float64) {
 		rhat, bulkESS = math.Max(rhat, c.RHat[i]), math.Min(bulkESS, c.BulkESS[j])
 	}
 	return rhat, bulkESS
+}
+
+// Sampled is a posterior that Markov chains have sampled, and that knows how well.
+type Sampled interface {
+	irl.ValuePosterior
+	Sampling() *Diagnostics
+}
+
+// Computation returns what irl.Computed does.
+func (d *Diagnostics) Computation() map[string]float64 {
+	out := map[string]float64{metric.Acceptance: d.Acceptance, metric.Iterations: float64(d.Iterations)}
+	rhat, bulk := d.Worst()
+	for name, v := range map[string]float64{metric.RHatMax: rhat, metric.ESSBulkMin: bulk,
+		metric.ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
+		if !math.IsNaN(v) {
+			out[name] = v
+		}
+	}
+	return out
 }
 
 // ErrHeavyTails is that of chains that agree and are long, but whose standard deviations rest on few samples far out.

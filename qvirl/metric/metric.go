@@ -29,7 +29,23 @@ const (
 	PolicyTVNoDet             = "policy_tv_nodet"
 )
 
-// Names lists all metrics in the order of a table.
+// The numbers that an irl.Computed knows of its computation. The registry says what each is.
+const (
+	RHatMax     = "rhat_max"
+	ESSBulkMin  = "ess_bulk_min"
+	ESSTailMin  = "ess_tail_min"
+	ESS         = "ess"
+	Acceptance  = "acceptance"
+	Iterations  = "iterations"
+	Divergences = "divergences"
+	Converged   = "converged"
+	ELBO        = "elbo"
+	Collapsed   = "collapsed"
+	Drift       = "drift"
+	Settling    = "settling"
+)
+
+// Names lists all metrics of Evaluate in the order of a table.
 var Names = []string{W1, LogDensity, RewardCoverage, PolicyCoverage, PolicyTV, PolicyL1, W1NoDet, PolicyTVNoDet,
 	PolicyCoverageNonterminal, PolicyTVNonterminal, PolicyL1Nonterminal}
 

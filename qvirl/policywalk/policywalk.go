@@ -53,6 +53,9 @@ type Diagnostics struct {
 // Sampling returns the part of the diagnostics that all Markov chains have.
 func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
 
+// Computation implements irl.Computed.
+func (p *Posterior) Computation() map[string]float64 { return p.diagnostics.Diagnostics.Computation() }
+
 // Convergence reports whether the chains agree and are long enough by the configuration's targets.
 func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostics.Converged() }
 

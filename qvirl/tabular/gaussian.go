@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // CurvePoint is the objective at one training step, in nats.
@@ -112,6 +113,15 @@ func (p *Gaussian) Convergence() (ok bool, reason string) {
 		return false, "training ended before it converged"
 	}
 	return true, ""
+}
+
+// Computation implements irl.Computed.
+func (p *Gaussian) Computation() map[string]float64 {
+	out := map[string]float64{metric.Converged: npz.Indicator(p.converged)}
+	if len(p.curve) > 0 {
+		out[metric.ELBO] = p.elbo
+	}
+	return out
 }
 
 // Info says how the posterior was computed. It is not kept by Save.

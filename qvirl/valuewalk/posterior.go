@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // maxCondition is the condition number of the prior's correlations up to which chains that agree are believed. Beyond,
@@ -31,6 +32,13 @@ func (p *Posterior) Method() string { return methodName(p.determinant) }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.
 func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+
+// Computation implements irl.Computed.
+func (p *Posterior) Computation() map[string]float64 {
+	out := p.diagnostics.Diagnostics.Computation()
+	out[metric.Divergences] = float64(p.diagnostics.Divergences)
+	return out
+}
 
 // Convergence reports whether the chains agree and are long enough by the configuration's targets, under a prior for
 // which that means something.

@@ -135,7 +135,7 @@ type refinement struct {
 	drawn   int        // draws of the approximation, at least one a walker
 	draws   *mat.Dense // these, and then one a pilot
 	starts  *mat.Dense // of the walkers: the first of the draws, or what adapt says
-	metric  *metric
+	kinetic *kinetic
 	step    float64      // its size
 	spent   atomic.Int64 // evaluations of the target
 
@@ -215,7 +215,7 @@ func (r *refinement) prepare() (err error) {
 		r.base.eval(r.draws.RawRowView(i), grad)
 		r.base.addCurvature(curvature)
 	}
-	r.metric, err = newMetric(symmetric(curvature, r.base.dim, float64(min(curvatureDraws, r.walkers))))
+	r.kinetic, err = newKinetic(symmetric(curvature, r.base.dim, float64(min(curvatureDraws, r.walkers))))
 	return err
 }
 
@@ -252,7 +252,7 @@ func (r *refinement) adapt(ctx context.Context) error {
 			return err
 		}
 	}
-	r.metric = chains[0].metric
+	r.kinetic = chains[0].kinetic
 	if err := each(pilotSteps, nil); err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (r *refinement) adapt(ctx context.Context) error {
 
 func (r *refinement) newWalker(stream uint64) *Walker {
 	k := newWalker(r.base.clone(), mcmc.Stream(r.config.Seed, r.hash, stream), r.config.Trajectory, true)
-	k.metric = r.metric
+	k.kinetic = r.kinetic
 	return k
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // RefinedMethod fits an approximate posterior by another method and refines it. It is an irl.Method.
@@ -85,6 +86,13 @@ func (d *RefineDiagnostics) restless() bool {
 
 // Diagnostics returns how the refinement went.
 func (p *Refined) Diagnostics() RefineDiagnostics { return p.diagnostics }
+
+// Computation implements irl.Computed.
+func (p *Refined) Computation() map[string]float64 {
+	d := p.diagnostics
+	return map[string]float64{metric.Divergences: float64(d.Divergences), metric.Drift: d.Drift,
+		metric.Settling: d.Settling, metric.Acceptance: d.Acceptance}
+}
 
 // RefineDiagnostics says how a refinement went. The distances are Wasserstein-1 distances of reward marginals in units
 // of their posterior standard deviations, averaged over the rewards.

@@ -126,9 +126,9 @@ func (w *walk) prepare() error {
 			w.chains = append(w.chains, k)
 		}
 	}
-	m, err := newMetric(symmetric(curvature, base.dim, float64(max(referenceDraws, w.config.Chains))))
+	m, err := newKinetic(symmetric(curvature, base.dim, float64(max(referenceDraws, w.config.Chains))))
 	for _, k := range w.chains {
-		k.metric = m
+		k.kinetic = m
 	}
 	return err
 }

@@ -42,7 +42,7 @@ type Walker struct {
 	rng         *rand.Rand
 	determinant bool
 	trajectory  float64
-	metric      *metric // nil before there is one
+	kinetic     *kinetic // nil before there is one
 
 	placed             bool // it has a position
 	at, from           point
@@ -117,18 +117,18 @@ func UseCurvature(walkers []*Walker) error {
 		count += k.positions
 		k.curvature, k.positions = nil, 0
 	}
-	m, err := newMetric(symmetric(sum, n, float64(count)))
+	m, err := newKinetic(symmetric(sum, n, float64(count)))
 	if err != nil {
 		return err
 	}
 	for _, k := range walkers {
-		k.metric = m
+		k.kinetic = m
 	}
 	return nil
 }
 
 // Ready reports whether the walker has a mass matrix.
-func (k *Walker) Ready() bool { return k.metric != nil }
+func (k *Walker) Ready() bool { return k.kinetic != nil }
 
 func (k *Walker) findDet() {
 	if k.determinant {
@@ -141,13 +141,13 @@ func (k *Walker) findDet() {
 // on that only.
 func (k *Walker) Step() (x []float64, integration float64) {
 	k.from.copyFrom(&k.at)
-	kinetic := k.metric.momentum(k.momentum, k.velocity, k.rng)
+	kinetic := k.kinetic.momentum(k.momentum, k.velocity, k.rng)
 	// A uniformly jittered length keeps trajectories from closing on themselves (Neal, 2011).
 	steps := int(math.Ceil((0.5 + k.rng.Float64()) * k.trajectory / k.StepSize))
 	steps = min(steps, maxLeapfrog)
 	floats.AddScaled(k.momentum, k.StepSize/2, k.at.grad)
 	for l := 1; l <= steps; l++ {
-		k.metric.velocity(k.velocity, k.momentum)
+		k.kinetic.velocity(k.velocity, k.momentum)
 		floats.AddScaled(k.at.x, k.StepSize, k.velocity)
 		k.evaluate()
 		if l < steps {
@@ -155,7 +155,7 @@ func (k *Walker) Step() (x []float64, integration float64) {
 		}
 	}
 	floats.AddScaled(k.momentum, k.StepSize/2, k.at.grad)
-	k.metric.velocity(k.velocity, k.momentum)
+	k.kinetic.velocity(k.velocity, k.momentum)
 	k.findDet()
 
 	gain := k.at.density - k.from.density + kinetic - 0.5*floats.Dot(k.momentum, k.velocity)

@@ -46,7 +46,7 @@ func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := r.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
+	if p, ok := r.Posterior.(mcmc.Sampled); ok {
 		d := p.Sampling()
 		a.RHat, a.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
 		if !d.KnowsBetaStd() {

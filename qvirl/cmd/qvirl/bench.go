@@ -240,7 +240,7 @@ func benchCell(ctx context.Context, cell string, out io.Writer) error {
 	if g, ok := fitted.Posterior.(*tabular.Gaussian); ok {
 		c.Evaluations = g.Info().Evaluations
 	}
-	if s, ok := fitted.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
+	if s, ok := fitted.Posterior.(mcmc.Sampled); ok {
 		c.Evaluations = s.Sampling().Iterations
 		c.RHat, c.ESS = s.Sampling().Worst()
 	}

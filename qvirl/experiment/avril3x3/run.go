@@ -163,9 +163,7 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 	for _, name := range []string{Below02, Below0001} {
 		add(name, below[name])
 	}
-	if chains, ok := post.(obstacle.Sampler); ok {
-		result.Rows = append(result.Rows, row.WithAll(obstacle.ChainMetrics(chains))...)
-	}
+	result.Rows = append(result.Rows, row.WithAll(irl.Computation(post, obstacle.Told...))...)
 	if note := worlds.Complaint(post); note != "" {
 		result.Notes = append(result.Notes, m.name+": "+note)
 	}

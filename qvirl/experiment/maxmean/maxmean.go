@@ -269,9 +269,9 @@ func (c Config) known(ctx context.Context, t *experiment.Stages) (*known, error)
 
 // result returns the rows of the states' posteriors, of the other sampler's if there is one or else of those that are
 // deduced, and of the chains of a sampler.
-func (c Config) result(states []State, name string, chains obstacle.Sampler, again irl.Posterior) *experiment.Result {
+func (c Config) result(states []State, name string, chains irl.Posterior, again irl.Posterior) *experiment.Result {
 	result := &experiment.Result{Rows: append(c.rows(states, again),
-		c.row(name).WithAll(obstacle.ChainMetrics(chains))...)}
+		c.row(name).WithAll(irl.Computation(chains, obstacle.Told...))...)}
 	if note := worlds.Complaint(chains); note != "" {
 		result.Notes = append(result.Notes, name+": "+note)
 	}

@@ -78,17 +78,17 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Errorf("W1 of QVIRL %g, of AVRIL %g: want QVIRL closer to the exact posterior", q, a)
 	}
 	if q, r := mean(worlds.QVIRL, metric.W1), mean(worlds.QVIRLRefined, metric.W1); !(r < q) ||
-		mean(worlds.QVIRLRefined, worlds.Drift) <= 0 || mean(worlds.QVIRLRefined, worlds.Settling) <= 0 {
-		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(worlds.QVIRLRefined, worlds.Drift))
+		mean(worlds.QVIRLRefined, metric.Drift) <= 0 || mean(worlds.QVIRLRefined, metric.Settling) <= 0 {
+		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(worlds.QVIRLRefined, metric.Drift))
 	}
 	for _, method := range []string{worlds.ValueWalk, worlds.QVIRL, worlds.QVIRLMatched, worlds.QVIRLRefined} {
 		if c := mean(method, metric.RewardCoverage); !(c > 0.6) {
 			t.Errorf("%s covers %g of the true rewards", method, c)
 		}
 	}
-	if mean(worlds.ValueWalk, worlds.RHatMax) < 1 || mean(worlds.ValueWalk, worlds.ESSBulkMin) < 50 {
-		t.Errorf("ValueWalk's diagnostics: R̂ %g, ESS %g", mean(worlds.ValueWalk, worlds.RHatMax),
-			mean(worlds.ValueWalk, worlds.ESSBulkMin))
+	if mean(worlds.ValueWalk, metric.RHatMax) < 1 || mean(worlds.ValueWalk, metric.ESSBulkMin) < 50 {
+		t.Errorf("ValueWalk's diagnostics: R̂ %g, ESS %g", mean(worlds.ValueWalk, metric.RHatMax),
+			mean(worlds.ValueWalk, metric.ESSBulkMin))
 	}
 	if !slices.Equal(worlds.Lambdas(heldOut), []float64{0, 0.1}) {
 		t.Errorf("held-out values of λ: %v", worlds.Lambdas(heldOut))

@@ -84,9 +84,9 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		{Metric: metric.PolicyTVNonterminal, Name: "TV", Decimals: 3},
 		{Metric: metric.PolicyL1Nonterminal, Name: "policy L1", Decimals: 3}}})
 	t.Add(exhibit.Table{Name: "diagnostics", Title: "Diagnostics of the computations, averaged over worlds",
-		Columns: slices.Concat(metric.Columns(4, worlds.RHatMax), metric.Columns(0, worlds.ESSBulkMin),
-			metric.Columns(2, worlds.Divergent, worlds.Converged, worlds.Collapsed),
-			metric.Columns(3, worlds.Drift, worlds.Settling))})
+		Columns: slices.Concat(metric.Columns(4, metric.RHatMax), metric.Columns(0, metric.ESSBulkMin),
+			metric.Columns(2, metric.Divergences, metric.Converged, metric.Collapsed),
+			metric.Columns(3, metric.Drift, metric.Settling))})
 	return t.Made, t.Err
 }
 

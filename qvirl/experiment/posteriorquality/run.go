@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 
-	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/metric"
-	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -129,6 +125,10 @@ func (r runner) run(ctx context.Context, name string, seeds []uint64, n int,
 	return result, r.evaluate(ctx, result, name, k.grids[:n], posts, k.refs, t)
 }
 
+// told are the numbers about a method's computation that become rows.
+var told = []string{metric.RHatMax, metric.ESSBulkMin, metric.Divergences, metric.Converged, metric.ELBO,
+	metric.Collapsed, metric.Drift, metric.Settling}
+
 // evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
 func (r runner) evaluate(ctx context.Context, result *experiment.Result, name string, grids []*worlds.World,
 	posts []irl.Posterior, refs []metric.References, t *experiment.Stages) error {
@@ -142,42 +142,12 @@ func (r runner) evaluate(ctx context.Context, result *experiment.Result, name st
 	for i, w := range grids {
 		result.Rows = append(result.Rows, found[i]...)
 		row := experiment.RowOf(name, r.environment, r.config.Trajectories, w.Seed)
-		diagnostics := diagnose(posts[i])
+		diagnostics := irl.Computation(posts[i], told...)
 		result.Rows = append(result.Rows, row.WithAll(diagnostics)...)
-		_, said := diagnostics[worlds.Converged]
+		_, said := diagnostics[metric.Converged]
 		if note := worlds.Complaint(posts[i]); note != "" && !said {
 			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", name, w.Seed, note))
 		}
-	}
-	return nil
-}
-
-// diagnose returns metrics that describe the computation of a posterior.
-func diagnose(post irl.Posterior) map[string]float64 {
-	switch p := post.(type) {
-	case *valuewalk.Posterior:
-		d := p.Diagnostics()
-		metrics := map[string]float64{worlds.Divergent: float64(d.Divergences)}
-		if rhat, ess := d.Worst(); !math.IsNaN(rhat) && !math.IsNaN(ess) {
-			metrics[worlds.RHatMax], metrics[worlds.ESSBulkMin] = rhat, ess
-		}
-		return metrics
-	case *valuewalk.Refined:
-		d := p.Diagnostics()
-		return map[string]float64{worlds.Divergent: float64(d.Divergences), worlds.Drift: d.Drift,
-			worlds.Settling: d.Settling}
-	case *tabular.Gaussian:
-		metrics := map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}
-		if curve := p.Curve(); len(curve) > 0 {
-			metrics[worlds.ELBO] = p.ELBO()
-		}
-		return metrics
-	case *matched.Warped:
-		return map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}
-	case *avril.Posterior:
-		d := p.Diagnostics()
-		return map[string]float64{worlds.Converged: experiment.Indicator(d.Converged),
-			worlds.Collapsed: float64(d.Collapsed)}
 	}
 	return nil
 }

@@ -205,7 +205,7 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 		right := verdict.right(before <= errorLimit && tvBefore <= tvLimit, after <= errorLimit && tvAfter <= tvLimit)
 		row := experiment.RowOf(name, r.config.Posteriors.World.Name(), r.config.Posteriors.Trajectories, w.Seed)
 		result.Rows = append(result.Rows, row.WithAll(map[string]float64{Error: before, metric.PolicyTV: tvBefore,
-			RefinedError: after, RefinedTV: tvAfter, worlds.Drift: d.Drift, worlds.Settling: d.Settling,
+			RefinedError: after, RefinedTV: tvAfter, metric.Drift: d.Drift, metric.Settling: d.Settling,
 			Verdict: float64(verdict), Right: experiment.Indicator(right)})...)
 		if !math.IsInf(kHat, 0) {
 			result.Rows = append(result.Rows, row.With(KHat, kHat))

@@ -111,6 +111,11 @@ func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 // Problem implements irl.Posterior.
 func (w *Weighted) Problem() *irl.Problem { return w.problem }
 
+// Computation implements irl.Computed.
+func (w *Weighted) Computation() map[string]float64 {
+	return map[string]float64{ELBO: w.LogEvidence, ESS: w.ESS}
+}
+
 // Reward implements irl.Posterior; the marginal is a *irl.Empirical.
 func (w *Weighted) Reward(i int) irl.Marginal { return w.reward[i] }
 

@@ -3,12 +3,14 @@ package singleunknown
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -162,23 +164,19 @@ func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) 
 		return nil, "", err
 	}
 	r := post.Reward(c.Tile)
-	out := map[string]float64{
+	out := irl.Computation(post, ELBO, ESS)
+	maps.Copy(out, map[string]float64{
 		RewardMean: r.Mean(), RewardStd: r.StdDev(),
 		QThrough: plain.Through(c.Cell), QAround: plain.Around(c.Cell),
 		Through:         experiment.Indicator(plain.Through(c.Cell) > plain.Around(c.Cell)),
 		CautiousThrough: cautious.Through(c.Cell), CautiousAround: cautious.Around(c.Cell),
 		ThroughCautious: experiment.Indicator(cautious.Through(c.Cell) > cautious.Around(c.Cell)),
 		OnlyTile:        tile.Through(c.Cell),
-	}
-	switch p := post.(type) {
-	case *Weighted:
-		out[ELBO], out[ESS] = p.LogEvidence, p.ESS
-	case *tabular.Gaussian:
-		out[ELBO] = p.ELBO()
-	case *valuewalk.Posterior:
-		d := p.Diagnostics()
-		if i, _ := d.Reward.Worst(); !math.IsNaN(d.Reward.RHat[i]) {
-			out[RHatMax] = d.Reward.RHat[i]
+	})
+	if chains, ok := post.(mcmc.Sampled); ok { // of rewards alone
+		d := chains.Sampling().Reward
+		if i, _ := d.Worst(); !math.IsNaN(d.RHat[i]) {
+			out[RHatMax] = d.RHat[i]
 		}
 	}
 	return out, worlds.Complaint(post), nil

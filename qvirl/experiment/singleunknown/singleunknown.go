@@ -21,6 +21,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -50,9 +51,9 @@ const (
 	OnlyTile        = "q_through_cautious_tile"
 	Through         = "through"
 	ThroughCautious = "through_cautious"
-	ELBO            = "elbo"
-	RHatMax         = "rhat_max"
-	ESS             = "ess"
+	ELBO            = metric.ELBO
+	RHatMax         = metric.RHatMax
+	ESS             = metric.ESS
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.

@@ -33,19 +33,6 @@ const (
 	AVRIL        = method.AVRIL // with the λ that is best on held-out worlds
 )
 
-// The metrics beside those of package metric, whose registry says what each is. They describe the computation, not the
-// posterior.
-const (
-	RHatMax    = "rhat_max"
-	ESSBulkMin = "ess_bulk_min"
-	Divergent  = "divergences"
-	Converged  = "converged"
-	ELBO       = "elbo"
-	Collapsed  = "collapsed"
-	Drift      = "drift"
-	Settling   = "settling"
-)
-
 // Config determines the rows of the experiment, up to rounding of the backend.
 type Config struct {
 	// of the random worlds; the prior over rewards is the distribution they are drawn from

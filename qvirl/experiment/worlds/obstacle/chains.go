@@ -1,26 +1,12 @@
 package obstacle
 
 import (
-	"math"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/metric"
-)
-
-// The metrics of the samplers' chains, which the registry of package metric explains.
-const (
-	RHatMax    = "rhat_max"
-	ESSBulkMin = "ess_bulk_min"
-	ESSTailMin = "ess_tail_min"
-	Acceptance = "acceptance"
-	Iterations = "iterations"
 )
 
 // StatesTable is an empty table of the metric of that name over the states.
@@ -33,32 +19,16 @@ func StatesTable(title, name string, decimals int) exhibit.Table {
 	return t
 }
 
-// Sampler is a posterior that a Markov chain has sampled.
-type Sampler interface {
-	irl.ValuePosterior
-	Sampling() *mcmc.Diagnostics
-}
+// Told are the numbers about a sampler's computation that become rows.
+var Told = []string{metric.RHatMax, metric.ESSBulkMin, metric.ESSTailMin, metric.Acceptance, metric.Iterations}
 
-// ChainMetrics returns the metrics of a sampler's chains by name. Those that do not exist are left out.
-func ChainMetrics(s Sampler) map[string]float64 {
-	d := s.Sampling()
-	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
-	rhat, bulk := d.Worst()
-	for name, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk,
-		ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
-		if !math.IsNaN(v) {
-			out[name] = v
-		}
-	}
-	return out
-}
-
-// SamplerTable compares Markov chains that sampled the same posterior: their convergence, by rows of ChainMetrics, and
+// SamplerTable compares Markov chains that sampled the same posterior: their convergence, by rows of Told, and
 // the effective samples a second, if the record of the run is given. It is nil where there are no such rows.
 func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...string) *exhibit.Table {
 	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "samplers",
-		Title: "Samplers of the exact posterior", Columns: slices.Concat(metric.Columns(4, RHatMax),
-			metric.Columns(0, ESSBulkMin, ESSTailMin), metric.Columns(2, Acceptance), metric.Columns(0, Iterations))})
+		Title: "Samplers of the exact posterior", Columns: slices.Concat(metric.Columns(4, metric.RHatMax),
+			metric.Columns(0, metric.ESSBulkMin, metric.ESSTailMin), metric.Columns(2, metric.Acceptance),
+			metric.Columns(0, metric.Iterations))})
 	if err != nil {
 		return nil
 	}

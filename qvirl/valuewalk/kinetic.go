@@ -10,14 +10,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// metric is the kinetic energy ½ pᵀ M⁻¹ p of the Hamiltonian dynamics. Its mass matrix M approximates the posterior's
+// kinetic is the kinetic energy ½ pᵀ M⁻¹ p of the Hamiltonian dynamics. Its mass matrix M approximates the posterior's
 // precision, so that the dynamics see a density that is about equally wide in every direction.
-type metric struct {
+type kinetic struct {
 	inverse blas64.General // M⁻¹, [n, n]
 	factor  blas64.General // lower triangular L with L Lᵀ = M, [n, n]
 }
 
-func newMetric(mass *mat.SymDense) (*metric, error) {
+func newKinetic(mass *mat.SymDense) (*kinetic, error) {
 	var chol mat.Cholesky
 	if !chol.Factorize(mass) {
 		return nil, fmt.Errorf("valuewalk: the mass matrix is not positive definite to rounding: the prior or the " +
@@ -29,14 +29,14 @@ func newMetric(mass *mat.SymDense) (*metric, error) {
 	}
 	var lower mat.TriDense
 	chol.LTo(&lower)
-	return &metric{mat.DenseCopyOf(&inverse).RawMatrix(), mat.DenseCopyOf(&lower).RawMatrix()}, nil
+	return &kinetic{mat.DenseCopyOf(&inverse).RawMatrix(), mat.DenseCopyOf(&lower).RawMatrix()}, nil
 }
 
 // velocity writes M⁻¹ p to dst.
-func (m *metric) velocity(dst, p []float64) { multiply(dst, m.inverse, p) }
+func (m *kinetic) velocity(dst, p []float64) { multiply(dst, m.inverse, p) }
 
 // momentum draws p ~ N(0, M) and returns its kinetic energy. scratch is overwritten.
-func (m *metric) momentum(p, scratch []float64, rng *rand.Rand) float64 {
+func (m *kinetic) momentum(p, scratch []float64, rng *rand.Rand) float64 {
 	for i := range scratch {
 		scratch[i] = rng.NormFloat64()
 	}
