@@ -9,25 +9,15 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/method"
 )
 
-// walked has three rooms in a row. Action 0 goes left, action 1 right, and either fails once in ten times; the last
-// room ends the episode. Rewards are by room, and somebody who is to be learnt from has gone right twice in each.
+// walked is the corridor where somebody went right twice in each room.
 func walked() *qvirl.Problem {
-	rows := [][]mdp.Transition{ // index room·2 + action
-		{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 0.1}, {Next: 1, Prob: 0.9}},
-		{{Next: 0, Prob: 0.9}, {Next: 1, Prob: 0.1}}, {{Next: 1, Prob: 0.1}, {Next: 2, Prob: 0.9}},
-		nil, nil,
-	}
-	m, err := mdp.New(3, 2, rows, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2,
-		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}, {State: 0, Action: 1}, {State: 1, Action: 1}}}
+	p := demonstrated()
+	p.Demos = append(p.Demos, p.Demos...)
+	return p
 }
 
 // How sure one can be: 90 % of the posterior of a reward lie between two quantiles. Nobody who liked the first room

@@ -3,7 +3,11 @@ package qvirl_test
 import (
 	"context"
 	"fmt"
+	"log"
+	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -43,13 +47,49 @@ func fit(name string, problem *qvirl.Problem) qvirl.Posterior {
 	return must(method.Fit(context.Background(), []*qvirl.Problem{problem}, nil))[0]
 }
 
-// From demonstrations to what the last room may be worth to the demonstrator.
+// A problem, its posterior with the verdict on it, and what being in a room may be worth to the demonstrator.
 func Example() {
-	posterior := fit("qvirl-matched", demonstrated())
-	first, last := posterior.Reward(0), posterior.Reward(2)
-	fmt.Printf("the first room: %.0f ± %.0f, the last: %.0f ± %.0f\n", first.Mean(), first.StdDev(), last.Mean(),
-		last.StdDev())
-	// Output: the first room: -2 ± 1, the last: 0 ± 2
+	rows := [][]mdp.Transition{ // three rooms in a row; index room·2 + action; actions: left, right
+		{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 0.1}, {Next: 1, Prob: 0.9}},
+		{{Next: 0, Prob: 0.9}, {Next: 1, Prob: 0.1}}, {{Next: 1, Prob: 0.1}, {Next: 2, Prob: 0.9}},
+		nil, nil, // room 2 ends the episode
+	}
+	m, err := mdp.New(3, 2, rows, nil) // nil: episodes start anywhere
+	if err != nil {
+		log.Fatal(err)
+	}
+	problem := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2,
+		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}}}
+	result, err := qvirl.Fit(context.Background(), problem)
+	if err != nil {
+		log.Fatal(err)
+	}
+	low, high := result.Posterior.Reward(0).Interval(0.5)
+	fmt.Printf("reliable: %t; with probability 0.5, room 0 is worth %.0f to %.0f\n", result.Converged, low, high)
+	// Output: reliable: true; with probability 0.5, room 0 is worth -3 to -1
+}
+
+// What a posterior says in sum, and a file to keep it in.
+func ExampleSave() {
+	ctx, problem, path := context.Background(), demonstrated(), filepath.Join(os.TempDir(), "posterior.npz")
+	defer os.Remove(path)
+	result, err := qvirl.Fit(ctx, problem) // as the command: result.Posterior, Verdict, Converged, Reason
+	if err != nil {
+		log.Fatal(err)
+	}
+	summary, err := qvirl.Summarise(result.Posterior) // means, standard deviations, the expert's policy
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := qvirl.Save(path, result.Posterior); err != nil { // with its problem
+		log.Fatal(err)
+	}
+	again, err := qvirl.Load(path) // or an answer of the command fit
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("as before:", math.Abs(summary.RewardMean[0]-again.Reward(0).Mean()) < 1e-6)
+	// Output: as before: true
 }
 
 // The recommended method beside exact sampling.
