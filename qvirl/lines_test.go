@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,9 +15,9 @@ import (
 // longest is how many characters a line of Go may have; a tab counts four.
 const longest = 120
 
-// TestLinesAreShort reads all Go files. Lines of texts over several lines, such as a command's help, may be longer, and
-// so may preformatted comments.
-func TestLinesAreShort(t *testing.T) {
+// eachFile calls f with each Go file of the project.
+func eachFile(t *testing.T, f func(path string, src []byte)) {
+	t.Helper()
 	count := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -31,9 +32,18 @@ func TestLinesAreShort(t *testing.T) {
 		}
 		count++
 		src, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+		f(path, src)
+		return err
+	})
+	if err != nil || count < 200 {
+		t.Fatalf("%d files, error %v", count, err)
+	}
+}
+
+// TestLinesAreShort reads all Go files. Lines of texts over several lines, such as a command's help, may be longer, and
+// so may preformatted comments.
+func TestLinesAreShort(t *testing.T) {
+	eachFile(t, func(path string, src []byte) {
 		texts := rawTexts(src)
 		for i, line := range strings.Split(string(src), "\n") {
 			preformatted := strings.HasPrefix(strings.TrimSpace(line), "//\t")
@@ -42,10 +52,28 @@ func TestLinesAreShort(t *testing.T) {
 				t.Errorf("%s:%d has %d characters, want at most %d", path, i+1, n, longest)
 			}
 		}
-		return nil
 	})
-	if err != nil || count < 200 {
-		t.Fatalf("%d files, error %v", count, err)
+}
+
+// TestErrorsNameTheirPackage finds the errors of libraries that start with a word and a colon: the word is the name of
+// the package.
+func TestErrorsNameTheirPackage(t *testing.T) {
+	name := regexp.MustCompile(`(?m)^package (\w+)`)
+	word := regexp.MustCompile(`\b(?:fmt\.Errorf|errors\.New)\("([a-z][a-z0-9]*): `)
+	found := 0
+	eachFile(t, func(path string, src []byte) {
+		of := string(name.FindSubmatch(src)[1])
+		if of == "main" || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, m := range word.FindAllSubmatch(src, -1) {
+			if found++; string(m[1]) != of {
+				t.Errorf("%s: an error of package %s starts with %q", path, of, m[1])
+			}
+		}
+	})
+	if found < 500 {
+		t.Errorf("%d errors, want those of all packages", found)
 	}
 }
 

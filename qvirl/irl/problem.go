@@ -67,7 +67,7 @@ func checkNames(what string, names []string, n int) error {
 }
 
 // ErrBadProblem is the error of a problem that Validate refuses.
-var ErrBadProblem = errors.New("qvirl: bad problem")
+var ErrBadProblem = errors.New("irl: bad problem")
 
 // badProblem is an ErrBadProblem that says what is wrong.
 type badProblem struct{ error }

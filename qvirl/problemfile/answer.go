@@ -179,7 +179,7 @@ func (a *Answer) Write(path string) error {
 		arrays["converged"] = converged
 	}
 	if err := npz.Write(path, arrays); err != nil {
-		return fmt.Errorf("answer: %w", err)
+		return fmt.Errorf("problemfile: the answer: %w", err)
 	}
 	return nil
 }

@@ -221,7 +221,7 @@ func (j *judge) compare(ctx context.Context, steps []active.Step, found []metric
 	}
 	exact, err := oracle.Fit(ctx, problems, nil)
 	if err != nil {
-		return fmt.Errorf("reference: %w", err)
+		return fmt.Errorf("activelearning: the exact posterior: %w", err)
 	}
 	return experiment.Parallel(ctx, len(steps), nil, func(i int) error {
 		reference, err := metric.NewReference(problems[i], exact[i].(*valuewalk.Posterior).Samples())
