@@ -115,9 +115,9 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 
 // Judging says how a variational posterior is judged.
 type Judging struct {
-	Not      bool // at all
-	Escalate bool // replaces it by samples where it is not trusted
-	Seed     uint64
+	Not      bool   // at all
+	Escalate bool   // replaces it by samples where it is not trusted
+	Seed     uint64 // of the chains that judge
 }
 
 // FitBy fits a problem by a method, which is one of method.Fitters by its name, or is made of one. It judges what is no

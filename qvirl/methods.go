@@ -27,16 +27,16 @@ type Options struct {
 	Config  json.RawMessage // an object whose fields replace those of the method's default configuration; nil for none
 }
 
-// MatchedConfig is the configuration of qvirl-matched: of the posterior that the walk starts from, and of the walk.
+// MatchedConfig is the configuration of qvirl-matched.
 type MatchedConfig struct {
-	Start tabular.Config
-	Match valuewalk.RefineConfig
+	Start tabular.Config         // of the posterior that the walk starts from
+	Match valuewalk.RefineConfig // of the walk whose samples the answer is matched to
 }
 
 // RefinedConfig is the configuration of qvirl-refined.
 type RefinedConfig struct {
-	Start tabular.Config
-	Walk  valuewalk.RefineConfig
+	Start tabular.Config         // of the posterior that the walk starts from
+	Walk  valuewalk.RefineConfig // of the walk whose samples are the answer
 }
 
 // builder makes the default configuration of a method, and the method of one.

@@ -59,7 +59,7 @@ type Progress struct {
 	Steps, Total, Episodes int
 	// Return is the mean of the last 100 episodes in training, NaN before the first, and Loss the last one.
 	Return, Loss   float64
-	Epsilon        float64
+	Epsilon        float64 // probability of a random action
 	StepsPerSecond float64
 }
 

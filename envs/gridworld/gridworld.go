@@ -34,8 +34,8 @@ var Moves = [Actions][2]int{{0, 0}, {0, -1}, {1, 0}, {0, 1}, {-1, 0}}
 
 // World is a gridworld with its true reward.
 type World struct {
-	Width, Height int
-	MDP           *mdp.MDP
+	Width, Height int       // in cells; state s is at column s mod Width of row s div Width
+	MDP           *mdp.MDP  // its states are the cells, its actions those of ActionNames
 	Reward        []float64 // true reward of each state, [S]
 	Terminal      []bool    // whether the episode ends in the state, [S]
 }

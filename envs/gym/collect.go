@@ -28,7 +28,7 @@ func RandomPolicy(n int) Policy {
 
 // CollectOptions say what to collect.
 type CollectOptions struct {
-	Episodes int
+	Episodes int // to collect
 	// FirstSeed is the seed of the first episode's environment; those that follow have the next ones.
 	FirstSeed int64
 	// PolicySeed is that of the policy's generators.

@@ -25,9 +25,9 @@ type ReplayOptions struct {
 
 // ReplayError says that a replay gave something else than was recorded.
 type ReplayError struct {
-	ID         string
-	Trajectory int // its index
-	Seed       int64
+	ID         string            // of the environment
+	Trajectory int               // its index
+	Seed       int64             // what its environment was reset with
 	What       string            // the difference
 	Recorded   map[string]string // versions of the packages that it was recorded with
 	Here       map[string]string // and of those that are installed

@@ -121,12 +121,12 @@ type HighwayState struct {
 
 // Vehicle is the state of one vehicle. Its lane follows from its position.
 type Vehicle struct {
-	X            float64 `json:"x"` // along the road, in m
-	Y            float64 `json:"y"` // across it, in m; lane i is at 4·i
-	Heading      float64 `json:"heading"`
-	Speed        float64 `json:"speed"`       // in m/s
-	TargetLane   int     `json:"target_lane"` // 0 is the leftmost
-	TargetSpeed  float64 `json:"target_speed"`
+	X            float64 `json:"x"`            // along the road, in m
+	Y            float64 `json:"y"`            // across it, in m; lane i is at 4·i
+	Heading      float64 `json:"heading"`      // in rad, 0 along the road
+	Speed        float64 `json:"speed"`        // in m/s
+	TargetLane   int     `json:"target_lane"`  // 0 is the leftmost
+	TargetSpeed  float64 `json:"target_speed"` // in m/s
 	Steering     float64 `json:"steering"`     // in rad
 	Acceleration float64 `json:"acceleration"` // in m/s²
 	Crashed      bool    `json:"crashed"`

@@ -44,9 +44,9 @@ func (t Type) String() string {
 
 // Array is an array of real numbers in C order (the last index runs fastest). A shape of no dimensions is a scalar.
 type Array struct {
-	Shape []int
+	Shape []int     // length of each axis
 	Data  []float64 // as many as the product of the shape; integers beyond 2⁵³ are rounded
-	Type  Type
+	Type  Type      // how the file stores the numbers
 	// Bytes, if it is not nil, are the numbers of the Type Uint8 in place of Data, in parts one behind the other, for
 	// arrays so large that float64s would fill the memory. It is only written; see Archive.Bytes.
 	Bytes [][]uint8

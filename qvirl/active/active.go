@@ -20,7 +20,7 @@ type Acquisition interface {
 
 // Score is an estimate of what a demonstration is worth.
 type Score struct {
-	Value  float64
+	Value  float64 // in the acquisition function's unit: nats of information, or reward
 	StdErr float64 // Monte Carlo standard error; zero if the value is not an estimate
 }
 

@@ -50,7 +50,7 @@ type Run struct {
 // Step is the state of a run after a number of queries, and the query that follows.
 type Step struct {
 	Posterior irl.Posterior
-	Samples   *irl.Samples
+	Samples   *irl.Samples   // joint samples of it, by which candidates are scored
 	Scores    []Score        // of the candidates; nil after the last query
 	Query     int            // the state that is asked for; −1 after the last query
 	Answer    mdp.Trajectory // the demonstration that the expert gave

@@ -28,7 +28,7 @@ type RiskAverse struct {
 	// Worst is the reward that the policy guards against, of the samples' length: a weighted mean of the samples, in
 	// which none weighs more than 1/(alpha·n), for which even the best policy has no higher return than Bound.
 	Worst      []float64
-	Iterations int
+	Iterations int // of the interior-point method
 }
 
 // Gap returns how much higher the CVaR of another policy could be.

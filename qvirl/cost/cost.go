@@ -25,13 +25,13 @@ const (
 
 // Cost is what one method takes for one problem, in a process of its own.
 type Cost struct {
-	States      int
-	Method      string
+	States      int     // of the problem
+	Method      string  // as the registry of package method has it
 	Seconds     float64 // by the clock, of the whole process
 	Processor   float64 // seconds of all its threads
 	PeakMiB     float64 // resident memory; 0 where the system does not say
 	Evaluations int     // of the loss with its gradient, or iterations of a chain
-	Converged   bool
+	Converged   bool    // whether the method says so
 	RHat, ESS   float64 // worst, of samplers; 0 of others
 	Compile     float64 // seconds by the clock; 0 where nothing is compiled
 	Version     string  // of a peer

@@ -49,9 +49,9 @@ func (t Table) Only(methods ...string) Table {
 type Column struct {
 	Metric   string // as in result rows; empty where it stands in none
 	Name     string
-	Decimals int
-	Better   Direction
-	Unit     string // for instance "s"; empty where there is none
+	Decimals int       // digits after the point
+	Better   Direction // which of its values are the better ones
+	Unit     string    // for instance "s"; empty where there is none
 }
 
 // Direction says which of two numbers is the better one.
@@ -166,8 +166,8 @@ type RankChart struct {
 type RankPanel struct {
 	Title  string // empty for the method's label
 	Method string // as in result rows
-	Ranks  []int
-	Max    int
+	Ranks  []int  // number of posterior samples below each true value
+	Max    int    // number of samples that each truth is ranked among
 }
 
 // VerdictChart is a figure of the answers of methods to problems: how far off each is, and whether the method knows.
@@ -181,7 +181,7 @@ type VerdictChart struct {
 // VerdictFamily is a group of problems.
 type VerdictFamily struct {
 	Title    string
-	Problems []string
+	Problems []string     // names
 	Verdicts [][]*Verdict // of each problem and method; nil where there is none
 }
 

@@ -2,12 +2,12 @@ package exhibit
 
 // World is a finite world as a map of its states shows it: a gridworld, or the states in rows.
 type World struct {
-	Width, Height int      // in cells; state s is at column s mod Width of row s div Width
-	States        []string // names, [Width·Height] or nil
-	Actions       []string // names, or nil
-	Moves         [][2]int // by how many columns and rows each action moves on the map; nil if it does not
-	Terminal      []bool   // states that end an episode, [Width·Height] or nil
-	Truth         []float64
+	Width, Height int       // in cells; state s is at column s mod Width of row s div Width
+	States        []string  // names, [Width·Height] or nil
+	Actions       []string  // names, or nil
+	Moves         [][2]int  // by how many columns and rows each action moves on the map; nil if it does not
+	Terminal      []bool    // states that end an episode, [Width·Height] or nil
+	Truth         []float64 // true reward of each state, [Width·Height], or nil
 }
 
 // Posterior is what figures show of a posterior over the rewards of a world's states.

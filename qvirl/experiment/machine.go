@@ -21,9 +21,9 @@ type Machine struct {
 	OS       string            `json:"os"`
 	Arch     string            `json:"arch"`
 	Go       string            `json:"go"`
-	Commit   string            `json:"commit,omitempty"`
-	Dirty    bool              `json:"dirty,omitempty"` // whether the checkout differed from the commit, results aside
-	Modules  map[string]string `json:"modules,omitempty"`
+	Commit   string            `json:"commit,omitempty"`  // of the program
+	Dirty    bool              `json:"dirty,omitempty"`   // whether the checkout differed from the commit, results aside
+	Modules  map[string]string `json:"modules,omitempty"` // versions of what is built in
 }
 
 // ThisMachine describes the present machine and program; backend is what it computes on.

@@ -4,7 +4,8 @@ package experiment
 
 import "math"
 
-// ProcessorSeconds and ChildrenSeconds return NaN: the system does not tell.
+// ProcessorSeconds returns NaN: the system does not tell.
 func ProcessorSeconds() float64 { return math.NaN() }
 
+// ChildrenSeconds returns NaN, likewise.
 func ChildrenSeconds() float64 { return math.NaN() }

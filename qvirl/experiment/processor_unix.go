@@ -7,10 +7,11 @@ import (
 	"syscall"
 )
 
-// ProcessorSeconds returns the processor time of the program so far, of all its threads together, and ChildrenSeconds
-// that of its children that have ended, in seconds, or NaN if it is not known.
+// ProcessorSeconds returns the processor time of the program so far, of all its threads together, in seconds, or NaN if
+// it is not known.
 func ProcessorSeconds() float64 { return usedSeconds(syscall.RUSAGE_SELF) }
 
+// ChildrenSeconds returns that of the children that have ended, likewise.
 func ChildrenSeconds() float64 { return usedSeconds(syscall.RUSAGE_CHILDREN) }
 
 func usedSeconds(who int) float64 {

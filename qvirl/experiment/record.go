@@ -28,16 +28,16 @@ type Record struct {
 	Experiment string             `json:"experiment"`
 	Scale      string             `json:"scale"`
 	Complete   bool               `json:"complete"`
-	Missing    []string           `json:"missing_units,omitempty"`
+	Missing    []string           `json:"missing_units,omitempty"` // names of the units that are not there
 	Rows       int                `json:"rows"`
-	SHA256     string             `json:"rows_sha256"`
+	SHA256     string             `json:"rows_sha256"`        // of rows.csv
 	Seconds    map[string]float64 `json:"seconds_per_method"` // by the clock, summed over units
 	// of all threads together; absent if a unit lacks it
 	Processor map[string]float64 `json:"processor_seconds_per_method,omitempty"`
 	Started   time.Time          `json:"started"`  // of the first unit
 	Finished  time.Time          `json:"finished"` // of the last
 	Notes     []string           `json:"notes,omitempty"`
-	Config    json.RawMessage    `json:"config"`
+	Config    json.RawMessage    `json:"config"` // what the rows depend on
 	Machines  []Machine          `json:"machines"`
 	Units     []UnitSummary      `json:"units"`
 }

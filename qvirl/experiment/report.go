@@ -116,8 +116,8 @@ func Tabulate(rows []Row, methods []string, t exhibit.Table, references ...exhib
 type Tables struct {
 	Rows    []Row
 	Methods []string
-	Made    []exhibit.Table
-	Err     error
+	Made    []exhibit.Table // so far
+	Err     error           // the first; no table is added after it
 }
 
 // Add is Tabulate.

@@ -19,7 +19,7 @@ import (
 //	matern52  c(r) = (1 + √5 r + 5r²/3) exp(−√5 r)
 //	linear    Σᵢ xᵢyᵢ/ℓᵢ² in place of c(r); a feature that is always 1 gives it an offset
 type Kernel struct {
-	Name        string
+	Name        string    // one of the above
 	Lengthscale []float64 // ℓ > 0, one, or one for each feature
 	Std         []float64 // output standard deviation σ > 0, one, or one for each reward
 	Nugget      float64   // τ² ≥ 0, variance of each reward that it shares with no other

@@ -64,6 +64,7 @@ func (p Progress) Shared(n int) func(part int) Progress {
 
 // Posterior is a posterior over the reward of one problem. Metrics, policies and figures ask for nothing else.
 type Posterior interface {
+	// Problem returns the problem that the posterior answers.
 	Problem() *Problem
 	// Reward returns the marginal posterior of reward i (index s, or s·A + a).
 	Reward(i int) Marginal
@@ -75,6 +76,7 @@ type Posterior interface {
 // ValuePosterior is a posterior that also knows the optimal state values V*(s) in closed form or as samples.
 type ValuePosterior interface {
 	Posterior
+	// Value returns the marginal posterior of V*(s), for s in 0..S−1.
 	Value(s int) Marginal
 }
 
@@ -90,7 +92,7 @@ type Distribution interface {
 	Mean() float64
 	StdDev() float64
 	Quantile(p float64) float64 // p in [0, 1]
-	LogProb(x float64) float64
+	LogProb(x float64) float64  // log density at x
 }
 
 // Marginal is the distribution of one number of a posterior. NewMarginal makes one of any Distribution; an *Empirical

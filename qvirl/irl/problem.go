@@ -17,10 +17,10 @@ import (
 // expert (Eq. boltzmann-likelihood) under a Gaussian prior. A reward R(s) is paid for acting in s, whatever the action,
 // and R(s,a) for doing a there; a terminal state pays its own.
 type Problem struct {
-	MDP      *mdp.MDP
-	Prior    Prior
-	Discount float64 // γ in [0, 1)
-	Beta     float64 // rationality coefficient β, from 1e-60 to 1e60, or the median of its prior
+	MDP      *mdp.MDP // transitions of S states and A actions
+	Prior    Prior    // over rewards by state, [S], or by state and action, [S·A], index s·A + a
+	Discount float64  // γ in [0, 1)
+	Beta     float64  // rationality coefficient β, from 1e-60 to 1e60, or the median of its prior
 	// BetaLogStd is the standard deviation of log β under a log-normal prior, with which β is inferred too; 0: β is
 	// known. Not every method can infer it; those that cannot say so.
 	BetaLogStd float64

@@ -11,6 +11,7 @@ import (
 
 // Warp is the sinh-arcsinh function u = Location + Scale · sinh((arcsinh z + Skew) / Tail). Of a standard normal z it
 // makes a distribution that is skewed to the side of Skew's sign, and with heavier tails than normal for Tail < 1.
+// Location and Scale > 0 are in units of u, Skew, and Tail > 0, have none.
 type Warp struct{ Location, Scale, Skew, Tail float64 }
 
 // identity changes nothing.

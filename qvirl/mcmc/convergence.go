@@ -40,7 +40,8 @@ type Diagnostics struct {
 	MaxPolicyError  float64 // likewise
 }
 
-// Convergence holds the diagnostics of several quantities.
+// Convergence holds the diagnostics of several quantities: split-R̂, and the numbers of independent samples that would
+// give their means and their 5 % and 95 % quantiles as exactly.
 type Convergence struct{ RHat, BulkESS, TailESS []float64 }
 
 // Worst returns the index with the largest R̂ and that with the smallest bulk ESS. NaN is worse than any number.

@@ -16,14 +16,14 @@ import (
 
 // Metric is an entry of the registry: a name in the column metric of result rows, and what it means.
 type Metric struct {
-	Name     string   // {state}, {steps} or {course} stands for a number
-	Of       []string // the experiments in whose rows the name means this; nil for all but those of other entries
-	Kind     string   // what the metric is about
-	Label    string   // in tables and figures
-	Unit     string
+	Name     string            // {state}, {steps} or {course} stands for a number
+	Of       []string          // the experiments whose rows mean this by the name; nil: all but those of other entries
+	Kind     string            // what the metric is about
+	Label    string            // in tables and figures
+	Unit     string            // of the values, such as "nats"
 	Better   exhibit.Direction // which values are the better ones
 	Best     *float64          // the best value, where it is a certain one, as of the coverage of an interval
-	Sentence string
+	Sentence string            // what it is, by a formula if there is one
 }
 
 //go:embed registry.csv

@@ -56,7 +56,7 @@ type AnswerOptions struct {
 	// Draws is the number of draws over which action probabilities are averaged, and what else the posterior does not
 	// know in closed form, unless it consists of samples: then all of those count.
 	Draws int
-	Seed  uint64
+	Seed  uint64 // of both
 }
 
 // sampled is a posterior that consists of samples, as that of a Markov chain.

@@ -16,7 +16,7 @@ import (
 
 // CurvePoint is the objective at one training step, in nats.
 type CurvePoint struct {
-	Step              int
+	Step              int     // of Adam, or iteration of L-BFGS, from 0 on
 	ELBO              float64 // log-likelihood − KL divergence
 	KL, LogLikelihood float64
 }

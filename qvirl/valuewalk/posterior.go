@@ -22,8 +22,8 @@ type Posterior struct {
 type Diagnostics struct {
 	mcmc.Diagnostics
 
-	Divergences   int // trajectories after the warm-up whose energy error exceeded 1000 nats
-	StepSize      float64
+	Divergences   int     // trajectories after the warm-up whose energy error exceeded 1000 nats
+	StepSize      float64 // of the leapfrog integration
 	LeapfrogSteps float64 // mean number in a trajectory
 }
 

@@ -99,7 +99,7 @@ func (p *Refined) Computation() map[string]float64 {
 type RefineDiagnostics struct {
 	Acceptance    float64 // mean acceptance probability
 	Divergences   int     // trajectories whose energy error exceeded 1000 nats
-	StepSize      float64
+	StepSize      float64 // of the leapfrog integration
 	LeapfrogSteps float64 // mean number in a trajectory
 	Evaluations   int     // of the posterior density and its gradient, those that found the step size included
 	Stuck         float64 // share of the walkers that never moved
