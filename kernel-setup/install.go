@@ -59,10 +59,15 @@ type installer struct {
 	only     []string       // names of the steps to run, where not all are needed
 }
 
+// installOptions are the flags of install.
+type installOptions struct {
+	python, kernelspec string
+	cuda, noXLA        bool
+	with               []string
+}
+
 func newInstallCommand() *cobra.Command {
-	var python, kernelspec string
-	var cuda, noXLA bool
-	var with []string
+	var o installOptions
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install JupyterLab, the Go kernel and the XLA plugin into .birl",
@@ -83,71 +88,74 @@ environment. It starts the kernel of this clone; to undo it, delete the folder t
   go run ./kernel-setup install --with envs       # Gymnasium, Box2D, highway-env and Atari for the package envs/gym
   go run ./kernel-setup install --kernelspec user # the Go kernel, for VS Code and every Jupyter of yours`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := currentLayout()
-			if err != nil {
-				return err
-			}
-			envs, err := parseWith(with)
-			if err != nil {
-				return err
-			}
-			if python != "" {
-				// An interpreter that will not do must not become the stored choice.
-				if python, err = absoluteProgram(python); err != nil {
-					return err
-				}
-				if _, err := findPython(cmd.Context(), python); err != nil {
-					return &stepError{"--python", err}
-				}
-			}
-			in := installer{layout: l, progress: newTasks(os.Stderr), choose: func(c *choices) {
-				if cmd.Flags().Changed("python") {
-					c.Python = python
-				}
-				if cmd.Flags().Changed("cuda") {
-					c.CUDA = cuda
-				}
-				if cmd.Flags().Changed("no-xla") {
-					c.NoXLA = noXLA
-				}
-				if cmd.Flags().Changed("with") {
-					c.Envs = envs
-				}
-			}}
-			started := time.Now()
-			did, err := in.ensure(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if kernelspec != "" {
-				folder, err := writeKernelspec(l, kernelspec)
-				if err != nil {
-					return fmt.Errorf("--kernelspec %s: %w", kernelspec, err)
-				}
-				fmt.Fprintf(os.Stderr, "the Go kernel of this clone can be found in %s\n", folder)
-			}
-			if !did {
-				fmt.Fprintf(os.Stderr, "everything is installed already (checked in %s)\n",
-					time.Since(started).Round(time.Millisecond))
-			} else {
-				fmt.Fprintf(os.Stderr, "installed in %s; next: go run ./kernel-setup doctor, lab, run or test\n",
-					progress.Brief(time.Since(started)))
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return install(cmd, &o) },
 	}
-	cmd.Flags().StringVar(&python, "python", "", "Python interpreter to build on, 3.10 or newer (default: the first "+
+	cmd.Flags().StringVar(&o.python, "python", "", "Python interpreter to build on, 3.10 or newer (default: the first "+
 		"suitable one on PATH)")
-	cmd.Flags().BoolVar(&cuda, "cuda", false, "also install the XLA plugin and libraries for NVIDIA GPUs (Linux on "+
+	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "also install the XLA plugin and libraries for NVIDIA GPUs (Linux on "+
 		"x86-64, several GB)")
-	cmd.Flags().BoolVar(&noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times "+
+	cmd.Flags().BoolVar(&o.noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times "+
 		"slower")
-	cmd.Flags().StringVar(&kernelspec, "kernelspec", "", `also write a kernelspec for other programs: "user" for all of `+
+	cmd.Flags().StringVar(&o.kernelspec, "kernelspec", "", `also write a kernelspec for other programs: "user" for all of `+
 		`yours, or a prefix, below which it goes to share/jupyter/kernels`)
-	cmd.Flags().StringSliceVar(&with, "with", nil,
+	cmd.Flags().StringSliceVar(&o.with, "with", nil,
 		`further parts: "envs", the Gymnasium environments (700 MB); --with= goes back to none`)
 	return cmd
+}
+
+// install does what the command says.
+func install(cmd *cobra.Command, o *installOptions) error {
+	l, err := currentLayout()
+	if err != nil {
+		return err
+	}
+	envs, err := parseWith(o.with)
+	if err != nil {
+		return err
+	}
+	if o.python != "" {
+		// An interpreter that will not do must not become the stored choice.
+		if o.python, err = absoluteProgram(o.python); err != nil {
+			return err
+		}
+		if _, err := findPython(cmd.Context(), o.python); err != nil {
+			return &stepError{"--python", err}
+		}
+	}
+	in := installer{layout: l, progress: newTasks(os.Stderr), choose: func(c *choices) {
+		if cmd.Flags().Changed("python") {
+			c.Python = o.python
+		}
+		if cmd.Flags().Changed("cuda") {
+			c.CUDA = o.cuda
+		}
+		if cmd.Flags().Changed("no-xla") {
+			c.NoXLA = o.noXLA
+		}
+		if cmd.Flags().Changed("with") {
+			c.Envs = envs
+		}
+	}}
+	started := time.Now()
+	did, err := in.ensure(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if o.kernelspec != "" {
+		folder, err := writeKernelspec(l, o.kernelspec)
+		if err != nil {
+			return fmt.Errorf("--kernelspec %s: %w", o.kernelspec, err)
+		}
+		fmt.Fprintf(os.Stderr, "the Go kernel of this clone can be found in %s\n", folder)
+	}
+	if !did {
+		fmt.Fprintf(os.Stderr, "everything is installed already (checked in %s)\n",
+			time.Since(started).Round(time.Millisecond))
+	} else {
+		fmt.Fprintf(os.Stderr, "installed in %s; next: go run ./kernel-setup doctor, lab, run or test\n",
+			progress.Brief(time.Since(started)))
+	}
+	return nil
 }
 
 // parseWith reads the values of --with.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 )
@@ -78,29 +79,9 @@ func (p Progress) String() string {
 // Train trains an expert in the pool, which has to be opened as Config.Gym says. A run that was stopped, at whatever
 // moment, goes on from its checkpoint, and ends with the same expert as if it had not been.
 func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o Options) (*Expert, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	spec := pool.Spec()
-	if spec.ID != c.Environment || pool.Len() != c.Environments {
-		return nil, fmt.Errorf("expert: the pool has %d environments %s, the config says %d of %s", pool.Len(), spec.ID,
-			c.Environments, c.Environment)
-	}
-	if c.Lives != nil && (*c.Lives < 0 || *c.Lives >= spec.Size()) {
-		return nil, fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives,
-			spec.Size())
-	}
-	if err := c.checkAlike(spec.Actions); err != nil {
+	if err := c.checkRun(spec, pool.Len(), o); err != nil {
 		return nil, err
-	}
-	if err := c.checkUnits(spec.Size()); err != nil {
-		return nil, err
-	}
-	if o.Rewards != nil && o.Loss != nil {
-		return nil, fmt.Errorf("expert: Options has Rewards and a Loss, want one of them")
-	}
-	if o.Rewards != nil && c.Discount == 1 {
-		return nil, fmt.Errorf("expert: Discount = 1, want less with Options.Rewards: ends are worth them for ever")
 	}
 	if len(o.Demonstrations) > 0 {
 		o.Source += ", demonstrations " + digest(o.Demonstrations)
@@ -158,6 +139,27 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 		return e, nil
 	}
 	return e, e.evaluate(ctx, pool)
+}
+
+// checkRun refuses a config that is not valid, or does not suit the environments and the options.
+func (c Config) checkRun(spec gym.Spec, environments int, o Options) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if spec.ID != c.Environment || environments != c.Environments {
+		return fmt.Errorf("expert: the pool has %d environments %s, the config says %d of %s", environments, spec.ID,
+			c.Environments, c.Environment)
+	}
+	if c.Lives != nil && (*c.Lives < 0 || *c.Lives >= spec.Size()) {
+		return fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives, spec.Size())
+	}
+	if o.Rewards != nil && o.Loss != nil {
+		return fmt.Errorf("expert: Options has Rewards and a Loss, want one of them")
+	}
+	if o.Rewards != nil && c.Discount == 1 {
+		return fmt.Errorf("expert: Discount = 1, want less with Options.Rewards: ends are worth them for ever")
+	}
+	return check.First(c.checkAlike(spec.Actions), c.checkUnits(spec.Size()))
 }
 
 // trainer is a run.

@@ -44,6 +44,23 @@ type Diagnostics struct {
 // give their means and their 5 % and 95 % quantiles as exactly.
 type Convergence struct{ RHat, BulkESS, TailESS []float64 }
 
+// measure diagnoses the samples, by what the targets ask for.
+func (d *Diagnostics) measure(p *Posterior) {
+	of := []*Convergence{&d.Reward, &d.Value, &d.Beta}
+	for k, q := range p.quantities() {
+		*of[k] = q.convergence()
+		if d.MaxStdError > 0 {
+			d.StdError = math.Max(d.StdError, worst(q.n, func(i int) float64 { return StdError(q.chains(i)) }))
+		}
+	}
+	if p.beta != nil {
+		d.BetaStdError = StdError(p.ByChain(p.beta))
+	}
+	if d.MaxPolicyError > 0 {
+		d.PolicyError = p.worstPolicyError(d.MaxPolicyError)
+	}
+}
+
 // Worst returns the index with the largest R̂ and that with the smallest bulk ESS. NaN is worse than any number.
 func (c Convergence) Worst() (rhat, ess int) {
 	for i := range c.RHat {

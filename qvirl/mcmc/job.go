@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -194,19 +193,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
 			}
-			of := []*Convergence{&d.Reward, &d.Value, &d.Beta}
-			for k, q := range p.quantities() {
-				*of[k] = q.convergence()
-				if b.MaxStdError > 0 {
-					d.StdError = math.Max(d.StdError, worst(q.n, func(i int) float64 { return StdError(q.chains(i)) }))
-				}
-			}
-			if p.beta != nil {
-				d.BetaStdError = StdError(p.ByChain(p.beta))
-			}
-			if b.MaxPolicyError > 0 {
-				d.PolicyError = p.worstPolicyError(b.MaxPolicyError)
-			}
+			d.measure(p)
 			err := d.Clean()
 			if unmet, ok := errors.AsType[*shortfall](err); ok {
 				found += ", " + unmet.what

@@ -272,9 +272,9 @@ func triangularRoot(root mat.Matrix) *mat.Dense {
 //
 //	x = x₀ + A₀ z,  R = m + L(z₀ − U·rise + G ε + U √residual η),  z₀ = z̄ and G = (I − U Σ_a w_a D_a) F.
 func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, error) {
-	n, states, actions := b.dim, b.states, b.actions
-	f, r, problem := b.frames[i], t.best[i], b.problems[i]
-	p := &Gaussian{problem: problem, curve: t.curves[i], elbo: -r.loss, converged: t.converged[i], info: info}
+	n, states := b.dim, b.states
+	f, r := b.frames[i], t.best[i]
+	p := &Gaussian{problem: b.problems[i], curve: t.curves[i], elbo: -r.loss, converged: t.converged[i], info: info}
 	spread := mat.NewDense(n, n, r.spread)
 	if c.Covariance == KernelCovariance {
 		var err error
@@ -294,8 +294,22 @@ func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, 
 	if c.Objective == MonteCarlo {
 		return p, p.setExact()
 	}
+	rewards := b.rewards(i, c, r, spread, p)
 
-	// L⁻¹(R − m) = z₀ − U·rise, its covariance by the factor [G, U √residual], [n, n + S].
+	// The joint distribution by one triangular factor of values and rewards; its leading block is rootX.
+	stacked := mat.NewDense(2*n, n+states, nil)
+	stacked.Slice(0, n, 0, n).(*mat.Dense).Copy(&root)
+	stacked.Slice(n, 2*n, 0, n+states).(*mat.Dense).Copy(rewards)
+	around.covR, around.joint = squareOf(rewards), mat.DenseCopyOf(triangularRoot(stacked).Slice(n, 2*n, 0, 2*n))
+	b.maxima(i, r, &root, p)
+	return p, nil
+}
+
+// rewards sets the rewards' means, and returns a factor of their covariance, [n, n + S]:
+//
+//	L⁻¹(R − m) = z₀ − U·rise, with the covariance's factor [G, U √residual].
+func (b *batch) rewards(i int, c Config, r *reading, spread *mat.Dense, p *Gaussian) *mat.Dense {
+	n, states, actions, f := b.dim, b.states, b.actions, b.frames[i]
 	own := &batch{shape: b.shape, pull: part(b.pull, i, b.size)}
 	pull := own.densePull()
 	whitened := mat.NewVecDense(n, append([]float64(nil), r.mean...))
@@ -324,28 +338,26 @@ func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, 
 	gain.Sub(start, &gain)
 	residual.Apply(func(_, s int, u float64) float64 { return u * math.Sqrt(r.residual[s]) }, pull)
 	both.Augment(&gain, &residual)
-	var rewards mat.Dense // [n, n + S]
+	var rewards mat.Dense
 	rewards.Mul(f.factor, &both)
 	rewards.Scale(f.unit, &rewards)
-	around.covR = squareOf(&rewards)
 	meanR := mat.NewVecDense(n, nil)
 	meanR.MulVec(f.factor, whitened)
 	p.meanR = meanR.RawVector().Data
 	floats.Scale(f.unit, p.meanR)
-	floats.Add(p.meanR, problem.Prior.Mean)
+	floats.Add(p.meanR, p.problem.Prior.Mean)
+	return &rewards
+}
 
-	// The joint distribution by one triangular factor of values and rewards; its leading block is rootX.
-	stacked := mat.NewDense(2*n, n+states, nil)
-	stacked.Slice(0, n, 0, n).(*mat.Dense).Copy(&root)
-	stacked.Slice(n, 2*n, 0, n+states).(*mat.Dense).Copy(&rewards)
-	around.joint = mat.DenseCopyOf(triangularRoot(stacked).Slice(n, 2*n, 0, 2*n))
-
+// maxima sets the moments of the state values and the policy, with the factor of the values' covariance.
+func (b *batch) maxima(i int, r *reading, root *mat.Dense, p *Gaussian) {
+	n, states, actions, f := b.dim, b.states, b.actions, b.frames[i]
 	p.meanV, p.varV, p.probs = make([]float64, states), make([]float64, states), make([]float64, states*actions)
-	candidates := candidatesOf(problem)
+	candidates := candidatesOf(p.problem)
 	follow := mat.NewVecDense(n, nil)
 	for s := range states {
 		if b.stateOnly {
-			p.meanV[s], p.varV[s] = p.meanX[s], around.covX.At(s, s)
+			p.meanV[s], p.varV[s] = p.meanX[s], p.around.valueVar(s)
 		} else {
 			follow.Zero()
 			p.meanV[s] = f.unit * r.rise[s]
@@ -366,7 +378,6 @@ func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, 
 		}
 		floats.Scale(1/total, p.probs[s*actions:(s+1)*actions])
 	}
-	return p, nil
 }
 
 // squareOf returns root·rootᵀ.

@@ -102,28 +102,18 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	if r.Verdict == Refine {
 		r.Posterior, r.Returned = samples, "refined"
 	} else {
-		config := c.Reference
-		config.MaxWork *= longer
-		config.Seed++ // chains of their own
-		config.Anywhere = true
-		sampler, err := reference.New(config)
-		if err != nil {
-			return nil, err
-		}
 		stage := progress.Stage(reference.Name+": ", 2, 1, 3)
 		if r.Posterior == nil { // failures are early
 			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
 		}
-		err = timed(reference.Name, func() error {
-			posts, err := sampler.Fit(ctx, []*irl.Problem{problem}, stage)
-			if err == nil {
-				r.Posterior, r.Returned = posts[0], reference.Name
-			}
+		err := timed(reference.Name, func() (err error) {
+			r.Posterior, err = c.again(ctx, problem, stage)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
+		r.Returned = reference.Name
 	}
 	r.Converged, r.Reason = irl.Converged(r.Posterior)
 	if again, ok := r.Posterior.(*reference.Posterior); ok && r.Converged && samples != nil && again != samples {
@@ -132,6 +122,23 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		}
 	}
 	return r, nil
+}
+
+// again runs the reference sampler from the prior, for longer than it judges.
+func (c Config) again(ctx context.Context, problem *irl.Problem, progress irl.Progress) (irl.Posterior, error) {
+	config := c.Reference
+	config.MaxWork *= longer
+	config.Seed++ // chains of their own
+	config.Anywhere = true
+	sampler, err := reference.New(config)
+	if err != nil {
+		return nil, err
+	}
+	posts, err := sampler.Fit(ctx, []*irl.Problem{problem}, progress)
+	if err != nil {
+		return nil, err
+	}
+	return posts[0], nil
 }
 
 const (

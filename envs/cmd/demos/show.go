@@ -174,11 +174,16 @@ func show(w io.Writer, path string, s *demo.Set) {
 	}
 }
 
+// convertOptions are the flags of convert.
+type convertOptions struct {
+	out, env, expert, layout string
+	actions                  int
+	force, plain             bool
+	replay                   replayFlags
+}
+
 func newConvert() *cobra.Command {
-	var out, env, expert, layout string
-	var actions int
-	var force, plain bool
-	var replay replayFlags
+	var o convertOptions
 	c := &cobra.Command{
 		Use:   "convert FILE|FOLDER --out FILE.npz",
 		Short: "Convert a file that others have made to this project's layout",
@@ -204,54 +209,57 @@ frames).`,
   demos convert ~/.minari/datasets/cartpole/expert-v0 --out cartpole.npz
   demos convert results/expert-pong/demos.npz --plain --out pong.npz`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := atomicfile.Check(out, args[0]); err != nil {
-				return err
-			}
-			if filepath.Ext(out) != ".npz" {
-				return fmt.Errorf("--out %s: want a name that ends in .npz, as convert writes no other layout", out)
-			}
-			o := demo.ImportOptions{Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
-				Layout: demo.Layout(layout)}
-			read := demo.Import
-			switch {
-			case plain:
-				read = func(path string, _ demo.ImportOptions) (*demo.Set, error) {
-					return gym.OpenDemos(cmd.Context(), path, replay.options)
-				}
-			case layout == "" && needsPython(args[0]):
-				read = func(path string, o demo.ImportOptions) (*demo.Set, error) {
-					return importByPython(cmd.Context(), replay.options.Python, path, o)
-				}
-			}
-			set, err := read(args[0], o)
-			if err != nil {
-				return err
-			}
-			set.Replay = nil
-			if err := command.CheckOutput(force, demo.Files(out), demo.Files(args[0])...); err != nil {
-				return err
-			}
-			if err := set.Write(out); err != nil {
-				return err
-			}
-			show(cmd.OutOrStdout(), out, set)
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return convert(cmd, args[0], &o) },
 	}
 	f := c.Flags()
-	f.StringVar(&out, "out", "", "file to write, ending in .npz (required)")
-	f.StringVar(&env, "env", "", "id of the environment")
-	f.StringVar(&expert, "expert", "", "who demonstrated")
-	f.IntVar(&actions, "actions", 0, "number of actions (default: one more than the largest in the file)")
-	f.StringVar(&layout, "layout", "", "that of FILE, which is read: flat, imitation or csv (default: by its ending "+
+	f.StringVar(&o.out, "out", "", "file to write, ending in .npz (required)")
+	f.StringVar(&o.env, "env", "", "id of the environment")
+	f.StringVar(&o.expert, "expert", "", "who demonstrated")
+	f.IntVar(&o.actions, "actions", 0, "number of actions (default: one more than the largest in the file)")
+	f.StringVar(&o.layout, "layout", "", "that of FILE, which is read: flat, imitation or csv (default: by its ending "+
 		"and arrays)")
-	f.BoolVar(&plain, "plain", false, "store observations where FILE has seeds and actions")
-	f.BoolVar(&force, "force", false, command.ForceHelp)
-	replay.add(c)
+	f.BoolVar(&o.plain, "plain", false, "store observations where FILE has seeds and actions")
+	f.BoolVar(&o.force, "force", false, command.ForceHelp)
+	o.replay.add(c)
 	for _, other := range []string{"env", "expert", "actions", "layout"} {
 		c.MarkFlagsMutuallyExclusive("plain", other)
 	}
 	c.MarkFlagRequired("out")
 	return c
+}
+
+// convert does what the command says with the file or folder at a path.
+func convert(cmd *cobra.Command, path string, o *convertOptions) error {
+	if err := atomicfile.Check(o.out, path); err != nil {
+		return err
+	}
+	if filepath.Ext(o.out) != ".npz" {
+		return fmt.Errorf("--out %s: want a name that ends in .npz, as convert writes no other layout", o.out)
+	}
+	options := demo.ImportOptions{Layout: demo.Layout(o.layout),
+		Description: demo.Description{Environment: o.env, Expert: o.expert, Actions: o.actions}}
+	read := demo.Import
+	switch {
+	case o.plain:
+		read = func(path string, _ demo.ImportOptions) (*demo.Set, error) {
+			return gym.OpenDemos(cmd.Context(), path, o.replay.options)
+		}
+	case o.layout == "" && needsPython(path):
+		read = func(path string, options demo.ImportOptions) (*demo.Set, error) {
+			return importByPython(cmd.Context(), o.replay.options.Python, path, options)
+		}
+	}
+	set, err := read(path, options)
+	if err != nil {
+		return err
+	}
+	set.Replay = nil
+	if err := command.CheckOutput(o.force, demo.Files(o.out), demo.Files(path)...); err != nil {
+		return err
+	}
+	if err := set.Write(o.out); err != nil {
+		return err
+	}
+	show(cmd.OutOrStdout(), o.out, set)
+	return nil
 }

@@ -162,45 +162,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.strict && o.noVerdict {
-		return errors.New("--strict asks for an answer that can be trusted, and --no-verdict for one that is not " +
-			"judged: want one of them")
-	}
-	if o.samples < 0 {
-		return fmt.Errorf("--samples %d: want none or more", o.samples)
-	}
-	if o.check != 0 && o.check < sbc.MinProblems {
-		return fmt.Errorf("--check %d: want none or at least %d simulated problems", o.check, sbc.MinProblems)
-	}
-	if o.format == "" {
-		o.format = formatNPZ
-		if filepath.Ext(o.out) == ".nc" {
-			o.format = formatNetCDF
-		}
-	}
-	if o.format != formatNPZ && o.format != formatNetCDF {
-		return fmt.Errorf("--format %q: want %s or %s", o.format, formatNPZ, formatNetCDF)
-	}
-	if err := check.First(atomicfile.Check(o.out, o.problem, o.configFile), o.replaceable()); err != nil {
+	if err := o.validate(); err != nil {
 		return err
 	}
-	need, err := problemfile.MemoryNeed(o.problem)
+	problem, err := o.read(cmd)
 	if err != nil {
 		return err
-	}
-	if err := o.memory.Check("reading "+o.problem, need); err != nil {
-		return err
-	}
-	problem, err := problemfile.Read(o.problem)
-	if err != nil {
-		return err
-	}
-	if ignored, err := problemfile.Ignored(o.problem); err == nil && len(ignored) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; "+
-			"see fit --help\n", o.problem, strings.Join(ignored, ", "))
-	}
-	if note := idle(problem); note != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.problem, note)
 	}
 	if best := qvirl.DefaultMethod(problem); best != o.method && !cmd.Flags().Changed("method") {
 		o.method = best
@@ -208,7 +175,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			return err
 		}
 	}
-	need = qvirl.MemoryNeed(problem, o.method) + qvirl.SamplesNeed(problem, o.samples)
+	need := qvirl.MemoryNeed(problem, o.method) + qvirl.SamplesNeed(problem, o.samples)
 	if err := o.memory.Check("fitting it by "+o.method, need); err != nil {
 		return err
 	}
@@ -238,29 +205,8 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		return err
 	}
 	meter.Finish(progress.Event{Out: o.out, Notes: describeFit(result)})
-	if !o.asJSON {
-		state := "converged"
-		if !result.Converged {
-			state = "WARNING: NOT CONVERGED: " + result.Reason
-		}
-		if result.Verdict == verdict.NotJudged {
-			state = "not judged"
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
-			problem.RewardDim(), o.out)
-	}
-	if o.summary {
-		table, err := summary.Table(result.Posterior, answerDraws, o.seed)
-		if err != nil {
-			return err
-		}
-		w := cmd.OutOrStdout()
-		if o.asJSON { // whose lines are for programs
-			w = cmd.ErrOrStderr()
-		}
-		if err := summary.Print(w, table); err != nil {
-			return err
-		}
+	if err := o.print(cmd, result); err != nil {
+		return err
 	}
 	if o.check > 0 {
 		if err := o.checkCalibration(cmd, m, problem, listener); err != nil {
@@ -271,6 +217,80 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		return fmt.Errorf("--strict: %w; the answer is in %s", err, o.out)
 	}
 	return nil
+}
+
+// validate refuses options that are out of range or do not go together, and files that would be overwritten. It sets
+// the format where the options do not.
+func (o *fitOptions) validate() error {
+	if o.strict && o.noVerdict {
+		return errors.New("--strict asks for an answer that can be trusted, and --no-verdict for one that is not " +
+			"judged: want one of them")
+	}
+	if o.samples < 0 {
+		return fmt.Errorf("--samples %d: want none or more", o.samples)
+	}
+	if o.check != 0 && o.check < sbc.MinProblems {
+		return fmt.Errorf("--check %d: want none or at least %d simulated problems", o.check, sbc.MinProblems)
+	}
+	if o.format == "" {
+		o.format = formatNPZ
+		if filepath.Ext(o.out) == ".nc" {
+			o.format = formatNetCDF
+		}
+	}
+	if o.format != formatNPZ && o.format != formatNetCDF {
+		return fmt.Errorf("--format %q: want %s or %s", o.format, formatNPZ, formatNetCDF)
+	}
+	return check.First(atomicfile.Check(o.out, o.problem, o.configFile), o.replaceable())
+}
+
+// read reads the problem, if there is memory for it, and notes what of the file may have been meant otherwise.
+func (o *fitOptions) read(cmd *cobra.Command) (*irl.Problem, error) {
+	need, err := problemfile.MemoryNeed(o.problem)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.memory.Check("reading "+o.problem, need); err != nil {
+		return nil, err
+	}
+	problem, err := problemfile.Read(o.problem)
+	if err != nil {
+		return nil, err
+	}
+	if ignored, err := problemfile.Ignored(o.problem); err == nil && len(ignored) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; "+
+			"see fit --help\n", o.problem, strings.Join(ignored, ", "))
+	}
+	if note := idle(problem); note != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.problem, note)
+	}
+	return problem, nil
+}
+
+// print says in a line what was written, and in a table what it says, if that is asked for.
+func (o *fitOptions) print(cmd *cobra.Command, result *verdict.Result) error {
+	w := cmd.OutOrStdout()
+	if o.asJSON { // its lines are for programs
+		w = cmd.ErrOrStderr()
+	} else {
+		state := "converged"
+		if !result.Converged {
+			state = "WARNING: NOT CONVERGED: " + result.Reason
+		}
+		if result.Verdict == verdict.NotJudged {
+			state = "not judged"
+		}
+		fmt.Fprintf(w, "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
+			result.Posterior.Problem().RewardDim(), o.out)
+	}
+	if !o.summary {
+		return nil
+	}
+	table, err := summary.Table(result.Posterior, answerDraws, o.seed)
+	if err != nil {
+		return err
+	}
+	return summary.Print(w, table)
 }
 
 // idle says so where demonstrations are in terminal states: rewards of states make all actions alike there.

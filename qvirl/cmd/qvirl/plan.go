@@ -243,23 +243,12 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	e := out.Apprentice()
-	result := planned{Method: out.Name(), EnvironmentSteps: out.EnvironmentSteps(), Seconds: e.Seconds, Curve: e.Curve,
-		Demonstrated: out.Worth().Demonstrated, Length: out.Config.Length,
-		EndWorth: out.Config.EndWorth, Out: o.out}
 	best := slices.MaxFunc(e.Curve, func(a, b expert.Point) int { return cmp.Compare(a.Objective, b.Objective) })
-	result.Objective = best.Objective
-	if ends := demo.Ended(demos); ends > 2*best.Ended {
-		fmt.Fprintf(stderr, "note: %.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by "+
-			"the planned rewards, to stay among states like the demonstrated ones is worth as much. Compare it with "+
-			"the model that it was planned on: qvirl rollout --model %s\n", 100*ends, 100*best.Ended, o.model)
-	}
-	if w := out.Worth(); c.Rollouts > 0 && w.Plan < w.Rollouts {
-		fmt.Fprintf(stderr, "note: by the planned rewards the plan is worth %.2f, and the apprentice of the model "+
-			"that it was planned on %.2f: more --steps may help\n", w.Plan, w.Rollouts)
-	}
-	if result.EndWorth > 1 && c.EndWorth == 0 {
-		fmt.Fprintf(stderr, "note: the demonstrations reach an end sooner than a random policy, so that an end is "+
-			"taken to be sought, and worth %.0f demonstrated steps for ever\n", result.EndWorth)
+	result := planned{Method: out.Name(), EnvironmentSteps: out.EnvironmentSteps(), Seconds: e.Seconds, Curve: e.Curve,
+		Objective: best.Objective, Demonstrated: out.Worth().Demonstrated, Length: out.Config.Length,
+		EndWorth: out.Config.EndWorth, Out: o.out}
+	for _, note := range o.notes(out, demo.Ended(demos), best.Ended, c) {
+		fmt.Fprintln(stderr, "note:", note)
 	}
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
@@ -269,4 +258,24 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		"in %s\n", result.Method, o.env, result.EnvironmentSteps, e.Curve[len(e.Curve)-1].Steps, result.Seconds,
 		result.Objective, result.Demonstrated, result.Length, o.out)
 	return nil
+}
+
+// notes says what a reader of the result should know, given the shares of the demonstrations and of the plan's episodes
+// that reach an end.
+func (o *planOptions) notes(m *planning.Model, demonstrated, planned float64, c planning.Config) (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if demonstrated > 2*planned {
+		note("%.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by the planned rewards, "+
+			"to stay among states like the demonstrated ones is worth as much. Compare it with the model that it was "+
+			"planned on: qvirl rollout --model %s", 100*demonstrated, 100*planned, o.model)
+	}
+	if w := m.Worth(); c.Rollouts > 0 && w.Plan < w.Rollouts {
+		note("by the planned rewards the plan is worth %.2f, and the apprentice of the model that it was planned on "+
+			"%.2f: more --steps may help", w.Plan, w.Rollouts)
+	}
+	if worth := m.Config.EndWorth; worth > 1 && c.EndWorth == 0 {
+		note("the demonstrations reach an end sooner than a random policy, so that an end is taken to be sought, and "+
+			"worth %.0f demonstrated steps for ever", worth)
+	}
+	return notes
 }

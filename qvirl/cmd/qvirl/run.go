@@ -37,11 +37,16 @@ func defaultDir(name, scale string) string {
 const backendHelp = "what GoMLX computes on: xla, go, or xla:/path/of/plugin.so (default: $GOMLX_BACKEND, else the " +
 	"best there is)"
 
+// runOptions are the flags of run.
+type runOptions struct {
+	plan              experiment.Settings
+	run               experiment.Options
+	shard, configFile string
+	asJSON            bool
+}
+
 func newRun(definitions []experiment.Definition) *cobra.Command {
-	var o experiment.Options
-	var s experiment.Settings
-	var shard, configFile string
-	var asJSON bool
+	var o runOptions
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
 		Short: "Run an experiment, or a shard of it, and keep its rows",
@@ -67,60 +72,66 @@ same as those of one run. See "qvirl help scaling".`,
 			if err != nil {
 				return err
 			}
-			if err := d.CheckScale(s.Scale); err != nil {
-				return err
-			}
-			if o.Shard, err = experiment.ParseShard(shard); err != nil {
-				return err
-			}
-			if err := check.AtLeast(1, "--parallel", o.Parallel); err != nil {
-				return err
-			}
-			if s.Override, err = overlay.Read(configFile); err != nil {
-				return err
-			}
-			o.Out = cmp.Or(o.Out, defaultDir(d.Name, s.Scale))
-			plan, err := d.Plan(s)
-			if err != nil {
-				return overlay.OfFile(configFile, err)
-			}
-			if o.Backend, err = describeBackend(s.Backend, cmd.ErrOrStderr()); err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			o.Events = listen(cmd, asJSON)
-			record, err := experiment.Run(cmd.Context(), plan, o)
-			if err != nil {
-				return withHint(err, record, o)
-			}
-			switch {
-			case asJSON:
-			case o.UnitsOnly:
-				fmt.Fprintf(out, "the units are in %s; qvirl merge makes their rows.csv and run.json\n",
-					filepath.Join(o.Out, experiment.UnitsDir))
-			case record == nil:
-				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the "+
-					"shard %s\n", d.Name, s.Scale, len(plan.Units), shard)
-			default:
-				summarise(out, record, o.Out)
-			}
-			return nil
+			return runExperiment(cmd, d, &o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&s.Scale, "scale", "quick", "quick, paper, or what else \"qvirl list\" shows of each experiment")
-	f.StringVar(&shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
-	f.BoolVar(&o.Anew, "anew", false, "compute all units, those that OUT holds too")
-	f.IntVar(&o.Parallel, "parallel", 1, "units on different problems to compute at a time; with more than one, "+
+	f.StringVar(&o.plan.Scale, "scale", "quick", "quick, paper, or what else \"qvirl list\" shows of each experiment")
+	f.StringVar(&o.shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
+	f.BoolVar(&o.run.Anew, "anew", false, "compute all units, those that OUT holds too")
+	f.IntVar(&o.run.Parallel, "parallel", 1, "units on different problems to compute at a time; with more than one, "+
 		"processor time is not recorded per method")
-	f.BoolVar(&o.UnitsOnly, "units-only", false,
+	f.BoolVar(&o.run.UnitsOnly, "units-only", false,
 		"leave rows.csv and run.json to \"qvirl merge\"; for one of many shards in one folder")
-	f.StringVar(&o.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT",
+	f.StringVar(&o.run.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT",
 		paperScale)+" at paper scale, else "+defaultDir("EXPERIMENT", "SCALE")+")")
-	f.StringVar(&configFile, "config", "", "JSON file with fields that replace those of the scale's config")
-	f.StringVar(&s.Backend, "backend", "", backendHelp)
-	f.BoolVar(&asJSON, "json", false, "write events as JSON to standard output, one a line")
+	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the scale's config")
+	f.StringVar(&o.plan.Backend, "backend", "", backendHelp)
+	f.BoolVar(&o.asJSON, "json", false, "write events as JSON to standard output, one a line")
 	return c
+}
+
+// runExperiment does what the command says.
+func runExperiment(cmd *cobra.Command, d *experiment.Definition, o *runOptions) error {
+	err := d.CheckScale(o.plan.Scale)
+	if err != nil {
+		return err
+	}
+	if o.run.Shard, err = experiment.ParseShard(o.shard); err != nil {
+		return err
+	}
+	if err := check.AtLeast(1, "--parallel", o.run.Parallel); err != nil {
+		return err
+	}
+	if o.plan.Override, err = overlay.Read(o.configFile); err != nil {
+		return err
+	}
+	o.run.Out = cmp.Or(o.run.Out, defaultDir(d.Name, o.plan.Scale))
+	plan, err := d.Plan(o.plan)
+	if err != nil {
+		return overlay.OfFile(o.configFile, err)
+	}
+	if o.run.Backend, err = describeBackend(o.plan.Backend, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	o.run.Events = listen(cmd, o.asJSON)
+	record, err := experiment.Run(cmd.Context(), plan, o.run)
+	if err != nil {
+		return withHint(err, record, o.run)
+	}
+	switch {
+	case o.asJSON:
+	case o.run.UnitsOnly:
+		fmt.Fprintf(out, "the units are in %s; qvirl merge makes their rows.csv and run.json\n",
+			filepath.Join(o.run.Out, experiment.UnitsDir))
+	case record == nil:
+		fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the "+
+			"shard %s\n", d.Name, o.plan.Scale, len(plan.Units), o.shard)
+	default:
+		summarise(out, record, o.run.Out)
+	}
+	return nil
 }
 
 // describeBackend opens the backend, passes on its notice, and describes it for the record.
