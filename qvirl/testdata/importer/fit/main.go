@@ -26,5 +26,7 @@ func main() {
 		log.Fatal(err)
 	}
 	stay, leave := posteriors[0].Reward(0), posteriors[0].Reward(1)
+	low, high := leave.Interval(0.9)
+	fmt.Printf("leaving pays %.1f to %.1f\n", low, high)
 	fmt.Println("leaving pays more than staying:", leave.Mean() > stay.Mean())
 }
