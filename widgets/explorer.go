@@ -28,16 +28,16 @@ type Explorer struct {
 // Knob is something that the reader sets to one of several values. Values that are numbers at equal distances become a
 // slider, others a list.
 type Knob struct {
-	Name   string
-	Values []string
-	Start  int // the position of the value that the view begins with
+	Name   string   // beside the slider
+	Values []string // as shown, one for each position
+	Start  int      // the position of the value that the view begins with
 }
 
 // Setting is what is shown at one combination of the knobs' values: the same methods in each setting, in the same
 // order. A posterior that several settings share is stored once.
 type Setting struct {
-	Visits     []int // demonstrated decisions in each state, or nil
-	Posteriors []*exhibit.Posterior
+	Visits     []int                // demonstrated decisions in each state, or nil
+	Posteriors []*exhibit.Posterior // of each method
 }
 
 // Explore returns the view of posteriors over the rewards of one world. Title and XLabel may be changed.

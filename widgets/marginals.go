@@ -42,8 +42,8 @@ type Marginals struct {
 
 // Choice is a slider of an interactive view with a number of positions.
 type Choice struct {
-	Name      string
-	Positions int
+	Name      string // beside the slider
+	Positions int    // how many it has
 }
 
 // MarginalPanel is one panel of Marginals.

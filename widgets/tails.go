@@ -18,9 +18,9 @@ import (
 // of the worst (the conditional value at risk).
 type Tails struct {
 	Title   string
-	XLabel  string  // of the quantity, with its unit if it has one
-	Level   float64 // fraction of the samples that is the tail, in (0, 1)
-	Methods []string
+	XLabel  string      // of the quantity, with its unit if it has one
+	Level   float64     // fraction of the samples that is the tail, in (0, 1)
+	Methods []string    // names as in result rows
 	Panels  []TailPanel // such as worlds; side by side, up to 3 to a row
 }
 

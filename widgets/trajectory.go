@@ -23,16 +23,16 @@ type Trajectory struct {
 	Title    string
 	Pictures []image.Image // of every Stride-th step, from the first
 	Stride   int           // 0 means 1
-	Actions  []string
-	Taken    []int        // the action of each step
-	Values   [][]Interval // of each step and action
-	Rewards  []Interval   // of each step
-	Level    float64      // probability of the intervals, for the legend
-	Width    int          // of a picture in pixels; 0 means 360
+	Actions  []string      // their names
+	Taken    []int         // the action of each step
+	Values   [][]Interval  // of each step and action
+	Rewards  []Interval    // of each step
+	Level    float64       // probability of the intervals, for the legend
+	Width    int           // of a picture in pixels; 0 means 360
 }
 
 // Interval is a mean with a credible interval.
-type Interval struct{ Mean, Low, High float64 }
+type Interval struct{ Mean, Low, High float64 } // Low ≤ High, in the unit of the axis
 
 // Gaussian returns the mean and the central 90 % of a normal distribution.
 func Gaussian(mean, std float64) Interval {
