@@ -45,25 +45,8 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 	}
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
 	mean, spread := get("mean"), latentSpread(get, c)
-
-	// The moments of the candidates less the first, [B, A, S] and [B, A, A, S]: with D the contrasts, means D z̄ + d
-	// and covariance (D F)(D F)ᵀ.
-	contrast := get("contrast") // [B, (A−1)·S, n]
-	byAction := func(x *Node) *Node { return Reshape(x, b.size, -1, b.states, b.dim) }
-	meanH := Reshape(matVec(contrast, mean), get("contrastOrigin").Shape().Dimensions...)
-	meanH = b.withFirst(Add(meanH, get("contrastOrigin")), 1)
-	moved := byAction(MatMul(contrast, spread)) // D F or D Σ, [B, A−1, S, n]
-	other := moved
-	var covH *Node
-	if c.Covariance == KernelCovariance {
-		other = byAction(contrast)
-		covH = Einsum("basn,bcsn->bacs", moved, other)
-	} else {
-		half := Einsum("basn,bcsn->bacs", moved, StopGradient(moved)) // the covariance, with half of its gradient
-		covH = Sub(Add(half, Transpose(half, 1, 2)), StopGradient(half))
-	}
-	covH = b.withFirst(b.withFirst(covH, 1), 2)
 	keep := graphs.Materializer(get("identity"))
+	meanH, covH, other := b.candidateMoments(get, mean, spread, c)
 	meanH, covH = keep(meanH), keep(covH)
 
 	// max h is replaced by its surrogate Σ_a w(a,s) h(a,s), whose variance falls short of the maximum's by the
@@ -75,15 +58,55 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 	residual := Sub(varMax, graphs.SurrogateVariance(covH, weights))
 	residual = Max(residual, ZerosLike(residual))
 
-	// Whitened, R is linear in z: its mean is z̄ − U·rise, its covariance G Gᵀ + U diag(residual) Uᵀ with
-	// G = (I − U Σ_a (w_a − π_a) D_a) F.
+	whitened, cov := b.whitenedReward(get, mean, spread, other, Sub(weights, reference), rise, residual, c)
+	logProbs := graphs.LogActionProbs(meanH, covH, get("beta"))
+	var logLikelihood *Node
+	if c.Objective == ClosedDivergence {
+		_, candidates, top := drawValues(get, rows, b, mean, spread)
+		logLikelihood = drawnLikelihood(get, Sub(candidates, top), c)
+	} else {
+		logLikelihood = ReduceSum(Mul(get("counts"), logProbs), 1, 2)
+	}
+	kl, klGradient := whitenedKL(whitened, cov, jitter(b.float64))
+	return objective{
+		loss: Sub(kl, logLikelihood), gradient: ReduceAllSum(Sub(klGradient, logLikelihood)),
+		kl: kl, logLikelihood: logLikelihood, mean: mean, spread: spread,
+		weights: weights, rise: rise, residual: residual, logProbs: logProbs,
+	}
+}
+
+// candidateMoments returns the moments of the candidates less the first, [B, A, S] and [B, A, A, S]: with D the
+// contrasts, means D z̄ + d and covariance (D F)(D F)ᵀ; and D F, or D with KernelCovariance, [B, A−1, S, n].
+func (b shape) candidateMoments(get func(string) *Node, mean, spread *Node, c Config) (meanH, covH, other *Node) {
+	contrast := get("contrast") // [B, (A−1)·S, n]
+	byAction := func(x *Node) *Node { return Reshape(x, b.size, -1, b.states, b.dim) }
+	meanH = Reshape(matVec(contrast, mean), get("contrastOrigin").Shape().Dimensions...)
+	meanH = b.withFirst(Add(meanH, get("contrastOrigin")), 1)
+	moved := byAction(MatMul(contrast, spread)) // D F or D Σ, [B, A−1, S, n]
+	other = moved
+	if c.Covariance == KernelCovariance {
+		other = byAction(contrast)
+		covH = Einsum("basn,bcsn->bacs", moved, other)
+	} else {
+		half := Einsum("basn,bcsn->bacs", moved, StopGradient(moved)) // the covariance, with half of its gradient
+		covH = Sub(Add(half, Transpose(half, 1, 2)), StopGradient(half))
+	}
+	return meanH, b.withFirst(b.withFirst(covH, 1), 2), other
+}
+
+// whitenedReward returns the moments of the whitened R, [B, n] and [B, n, n], which is linear in z: its mean is
+// z̄ − U·rise, its covariance G Gᵀ + U diag(residual) Uᵀ with
+//
+//	G = (I − U Σ_a (w_a − π_a) D_a) F,  excess = w − π.
+func (b shape) whitenedReward(get func(string) *Node, mean, spread, other, excess, rise, residual *Node, c Config) (
+	whitened, cov *Node) {
 	pull := get("pull")
-	excess := Sub(weights, reference)
 	if b.actions > 1 {
 		excess = SliceAxis(excess, 1, AxisRange(1))
 	}
 	surrogate := ReduceSum(Mul(ExpandAxes(excess, -1), other), 1) // [B, S, n]: (Σ_a (w_a − π_a) D_a) F
-	whitened, start := mean, graphs.IdentityLike(spread)          // where the expert follows the reference policy
+	whitened = mean
+	start := graphs.IdentityLike(spread) // where the expert follows the reference policy
 	if c.Covariance == FullCovariance {
 		start = spread
 	}
@@ -104,7 +127,6 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		root = Sub(start, MatMul(pull, surrogate))
 		lift = MatMul(Mul(pull, ExpandAxes(residual, 1)), graphs.SwapLast(pull))
 	}
-	var cov *Node
 	if c.Covariance == KernelCovariance {
 		cov = MatMul(MatMul(root, spread), graphs.SwapLast(root))
 	} else {
@@ -112,22 +134,7 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		// the divergence's gradient in it is symmetric: half of it twice
 		cov = Sub(MulScalar(cov, 2), StopGradient(cov))
 	}
-	cov = Add(cov, lift)
-
-	logProbs := graphs.LogActionProbs(meanH, covH, get("beta"))
-	var logLikelihood *Node
-	if c.Objective == ClosedDivergence {
-		_, candidates, top := drawValues(get, rows, b, mean, spread)
-		logLikelihood = drawnLikelihood(get, Sub(candidates, top), c)
-	} else {
-		logLikelihood = ReduceSum(Mul(get("counts"), logProbs), 1, 2)
-	}
-	kl, klGradient := whitenedKL(whitened, cov, jitter(b.float64))
-	return objective{
-		loss: Sub(kl, logLikelihood), gradient: ReduceAllSum(Sub(klGradient, logLikelihood)),
-		kl: kl, logLikelihood: logLikelihood, mean: mean, spread: spread,
-		weights: weights, rise: rise, residual: residual, logProbs: logProbs,
-	}
+	return whitened, Add(cov, lift)
 }
 
 // withFirst puts the first action before the others in an axis of x: zeros, as it is less itself.
