@@ -126,9 +126,6 @@ func MethodConfig(name string) (any, error) {
 
 func builderOf(name string) (builder, error) {
 	b, ok := builders[name]
-	if now := method.Canonical(name); !ok && now != name {
-		return b, fmt.Errorf("qvirl: %w: %q is now called %s", ErrUnknownMethod, name, now)
-	}
 	if !ok {
 		return b, fmt.Errorf("qvirl: %w: no %q fits problems on finite MDPs; want one of %s",
 			ErrUnknownMethod, name, strings.Join(method.Names(method.Fitters()), ", "))

@@ -20,7 +20,6 @@ func Where(rows []Row, wanted func(Row) bool) []Row {
 
 // of returns the rows of a metric of a method.
 func of(rows []Row, name, metric string) []Row {
-	name = method.Canonical(name)
 	return Where(rows, func(r Row) bool { return r.Name() == name && r.Metric == metric })
 }
 
@@ -88,7 +87,7 @@ func Tabulate(rows []Row, methods []string, t exhibit.Table, references ...exhib
 		t.References = append(t.References, ref.Name)
 	}
 	for _, name := range methods {
-		row := exhibit.Row{Method: method.Canonical(name)}
+		row := exhibit.Row{Method: name}
 		some := false
 		for _, c := range t.Columns {
 			cell := exhibit.Cell{Estimate: Average(rows, name, c.Metric)}

@@ -22,9 +22,8 @@ type Method struct {
 	Answers  []Answer // of methods that Fit a problem; nil for variants, policies and learners from observations
 	// whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
 	Sampler bool
-	Former  []string // names that it has in older rows, the first name first
-	Version int      // of its code: raised when a change of it changes the rows, which are then computed anew
-	Variant bool     // whether it is not listed but put together, such as avril-0.17 (see Lookup)
+	Version int  // of its code: raised when a change of it changes the rows, which are then computed anew
+	Variant bool // whether it is not listed but put together, such as avril-0.17 (see Lookup)
 }
 
 // Family is a group of methods that are drawn in one colour.
@@ -98,7 +97,7 @@ var table string
 // registry lists all methods, those that fit problems first: a line of the table each.
 var registry = parse(table)
 
-// parse reads a registry, of the columns name, label, family, line, sentence, answers, sampler, former and version. It
+// parse reads a registry, of the columns name, label, family, line, sentence, answers, sampler and version. It
 // panics where it is not right.
 func parse(table string) []Method {
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
@@ -108,10 +107,10 @@ func parse(table string) []Method {
 	var out []Method
 	for _, r := range rows[1:] {
 		m := Method{Name: r[0], Label: r[1], Family: Family(r[2]), Line: Line(r[3]), Sentence: r[4],
-			Sampler: r[6] == "sampler", Former: strings.Fields(r[7])}
-		if m.Version = 1; r[8] != "" {
-			if m.Version, err = strconv.Atoi(r[8]); err != nil {
-				panic(fmt.Sprintf("method: the version of %s is %q", m.Name, r[8]))
+			Sampler: r[6] == "sampler"}
+		if m.Version = 1; r[7] != "" {
+			if m.Version, err = strconv.Atoi(r[7]); err != nil {
+				panic(fmt.Sprintf("method: the version of %s is %q", m.Name, r[7]))
 			}
 		}
 		for _, a := range strings.Fields(r[5]) {
@@ -142,12 +141,11 @@ func Names(methods []Method) []string {
 	return names
 }
 
-// Lookup returns the method of a name as result rows have it, a former name too. Beside the registry's there are
+// Lookup returns the method of a name as result rows have it. Beside the registry's there are
 // variants: a policy for a posterior ("-mean", "-cvar"), AVRIL at one λ ("avril-0.17"), another learning rate
 // ("-rate-0.01"), a posterior refined by so many transitions ("-k08"), a learner who assumes one β ("-beta-2"), another
 // weight of the KL divergence ("-kl-0.5"). An unknown name is an error that lists the known.
 func Lookup(name string) (Method, error) {
-	name = Canonical(name)
 	for _, m := range registry {
 		if m.Name == name {
 			return m, nil
@@ -199,7 +197,7 @@ func cutPolicy(name string) (posterior string, of policy) {
 // Split returns the method of a name, as result rows have it, and the variant: its settings as key=value, joined by
 // commas. The name avril-0.2-rate-0.01 is that of the variant lambda=0.2,rate=0.01 of avril.
 func Split(name string) (method, variant string) {
-	method, policy := cutPolicy(Canonical(name))
+	method, policy := cutPolicy(name)
 	for _, s := range slices.Backward(settings) {
 		at := strings.LastIndex(method, s.part)
 		if at < 1 || s.of != "" && method[:at] != s.of || !s.value.MatchString(method[at+len(s.part):]) {
@@ -246,7 +244,7 @@ func variant(name string) (Method, bool) {
 		return Method{}, false
 	}
 	m, err := Lookup(base)
-	m.Name, m.Answers, m.Former, m.Variant = name, nil, nil, true
+	m.Name, m.Answers, m.Variant = name, nil, true
 	for _, s := range settings {
 		value, ok := Setting(settled, s.key)
 		if k, err := strconv.Atoi(value); err == nil && s.key == "transitions" {
@@ -283,19 +281,6 @@ func Version(name string) int {
 	return m.Version
 }
 
-// Canonical returns the present name of a method or variant that older rows have under a former one; other names stay
-// as they are.
-func Canonical(name string) string {
-	for _, m := range registry {
-		for _, former := range m.Former {
-			if rest, ok := strings.CutPrefix(name, former); ok && (rest == "" || rest[0] == '-') {
-				return m.Name + rest
-			}
-		}
-	}
-	return name
-}
-
 // like is how names of methods are written, unlike other texts in a legend, such as n or "expert's β = 2".
 var like = regexp.MustCompile(`^[a-z][a-z0-9.]+(-[a-z0-9.]+)*$`)
 
@@ -318,7 +303,7 @@ func Check(names ...string) error {
 // "qvirl-svi" and "qvirl-sv" do.
 func CheckCurves(names ...string) error {
 	for _, name := range names {
-		first, _, _ := strings.Cut(Canonical(name), "-")
+		first, _, _ := strings.Cut(name, "-")
 		for _, m := range registry {
 			if known, _, _ := strings.Cut(m.Name, "-"); known == first {
 				if err := Check(name); err != nil {

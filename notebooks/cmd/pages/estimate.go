@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/method"
 )
 
 // estimate is a mean over seeds.
@@ -70,7 +69,7 @@ func parseChoice(text string) (choice, error) {
 	if len(fields) < 3 {
 		return choice{}, fmt.Errorf("%q: want EXPERIMENT METHOD METRIC and options", text)
 	}
-	c := choice{experiment: fields[0], method: method.Canonical(fields[1]), demos: -1, take: "mean", from: math.NaN(),
+	c := choice{experiment: fields[0], method: fields[1], demos: -1, take: "mean", from: math.NaN(),
 		seeds: [2]uint64{0, math.MaxUint64}}
 	whole := func(pattern string) (*regexp.Regexp, error) { return regexp.Compile("^(?:" + pattern + ")$") }
 	var err error

@@ -504,7 +504,6 @@ func TestBadFits(t *testing.T) {
 	os.WriteFile("bad.json", []byte(`{"Sample": 2}`), 0o644)
 	for want, change := range map[string][]string{
 		`no "magic"`:                     {"--method", "magic"},
-		"is now called qvirl":            {"--method", "paper"},
 		"absent.npz":                     {"--problem", "absent.npz"},
 		"text.npz":                       {"--problem", "text.npz"},
 		"cannot write nowhere/a.npz":     {"--out", "nowhere/a.npz"},

@@ -97,7 +97,7 @@ func Problems(worlds []*World) []*irl.Problem {
 
 // Settings returns what a method's posteriors depend on beside the problem: its config, or those of its parts.
 func (c Config) Settings(name string) (any, error) {
-	switch name = method.Canonical(name); name {
+	switch name {
 	case ValueWalk, ValueWalkNoDet, ValueWalkAgain:
 		config := c.ValueWalk
 		config.NoDeterminant = name == ValueWalkNoDet
@@ -151,7 +151,7 @@ func (c Config) Method(name, backendName string) (irl.Method, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name = method.Canonical(name); name == QVIRLRefined {
+		if name == QVIRLRefined {
 			return valuewalk.NewRefined(name, start, s.Walk)
 		}
 		return matched.New(name, start, matched.WarpedRewards, s.Walk)
