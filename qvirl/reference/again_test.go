@@ -133,7 +133,7 @@ func TestChainsBeginAnew(t *testing.T) {
 		if more, err := again(samples, 1000); more || err != nil {
 			t.Errorf("of samples that hold what is known: anew %v, error %v", more, err)
 		}
-		s.modes = s.modes[:1]
+		s.found.modes = s.found.modes[:1]
 		for _, k := range s.chains {
 			k.blocks = nil
 			k.sample()
@@ -141,8 +141,8 @@ func TestChainsBeginAnew(t *testing.T) {
 		if more, err := again(samples, 3999); more || err != nil {
 			t.Errorf("soon after: anew %v, error %v", more, err)
 		}
-		if more, err := again(samples, 4000); !more || err != nil || len(s.modes) < 2 {
-			t.Errorf("of samples that hold more: anew %v, error %v, %d explanations", more, err, len(s.modes))
+		if more, err := again(samples, 4000); !more || err != nil || len(s.found.modes) < 2 {
+			t.Errorf("of samples that hold more: anew %v, error %v, %d explanations", more, err, len(s.found.modes))
 		}
 		for i, k := range s.chains {
 			if k.trace.Len() > 0 || k.blocks == nil || k.jumps == 0 {

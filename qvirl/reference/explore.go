@@ -33,8 +33,8 @@ type explorer struct {
 	*Target
 	ctx   context.Context
 	rng   *rand.Rand
-	found modes // those that count
-	seen  modes // and all
+	found search // those that count
+	seen  modes  // and all
 }
 
 // searchable reports whether the problem is small enough to look for modes.
@@ -44,23 +44,23 @@ func (t *Target) searchable() bool { return t.Dim() <= largestMode && len(t.info
 // open by itself, and from the best mode as long as a better one comes of it, by pushes of single rewards and by soft
 // planning. Then come those beside the best: what explains a part of the demonstrations as well as something that the
 // best has, and what it has and need not. There are none if nothing was demonstrated, or the problem is too large.
-func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) modes {
+func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) (none search) {
 	if !t.searchable() || len(t.demoed) == 0 {
-		return nil
+		return none
 	}
 	e := &explorer{Target: t, ctx: ctx, rng: rng}
 	e.climbAll(tries)
 	mean := t.modeAt(make([]float64, t.Dim()))
-	if len(e.found) == 0 || mean == nil {
+	if len(e.found.modes) == 0 || mean == nil {
 		return e.found
 	}
 	e.climbAll(e.farther(mean))
 	e.climbAll(e.soften(mean))
 	bases := []*mode{mean}
 	for range mostFarther {
-		best := e.found[0]
+		best := e.found.modes[0]
 		e.climbAll(e.farther(best))
-		if e.climbAll(e.soften(best)); e.found[0].evidence < best.evidence+better {
+		if e.climbAll(e.soften(best)); e.found.modes[0].evidence < best.evidence+better {
 			break
 		}
 		bases = append(bases, best)
@@ -82,9 +82,9 @@ func (e *explorer) climbAll(tries []try) {
 	}
 	slices.SortStableFunc(tries, func(a, b try) int { return a.turn - b.turn })
 	end, idle := e.work()+climbWork, 0
-	for i := 0; i < len(tries) && e.work() < end && idle < idleClimbs+2*len(e.found) && e.ctx.Err() == nil; i++ {
-		o, before := e.modeAt(e.climb(tries[i].u)), len(e.found)
-		if e.found = e.found.with(o); len(e.found) > before {
+	for i := 0; i < len(tries) && e.work() < end && idle < idleClimbs+2*len(e.found.modes) && e.ctx.Err() == nil; i++ {
+		o, before := e.modeAt(e.climb(tries[i].u)), len(e.found.modes)
+		if e.found.add(o); len(e.found.modes) > before {
 			idle = 0
 		} else {
 			idle++
@@ -99,7 +99,7 @@ func (e *explorer) climbAll(tries []try) {
 // first of these is the prior mean: there, the try has that of the mean where the other one does not. In others, a
 // single reward that is far out is where the prior has it, so that a climb gives up what pays only with it.
 func (e *explorer) beside(before []*mode) (tries []try) {
-	best, end := e.found[0], e.work()+climbWork
+	best, end := e.found.modes[0], e.work()+climbWork
 	for j, x := range best.u {
 		if math.Abs(x) > apart {
 			u := slices.Clone(best.u)
@@ -219,9 +219,9 @@ func (t *Target) push(i int) []float64 {
 // follow replaces a direction by the one of length 1 in which the density at the mode falls least for what it says:
 // (I + H)⁻¹ of it. It reports whether there is one.
 func (m *mode) follow(direction []float64) bool {
-	m.within(direction, func(told blas64.Vector) {
-		blas64.Trsv(blas.Trans, m.upper.RawTriangular(), told)
-		blas64.Trsv(blas.NoTrans, m.upper.RawTriangular(), told)
+	m.within(direction, func(u blas64.Triangular, x blas64.Vector) {
+		blas64.Trsv(blas.Trans, u, x)
+		blas64.Trsv(blas.NoTrans, u, x)
 	})
 	length := floats.Norm(direction, 2)
 	floats.Scale(1/length, direction)

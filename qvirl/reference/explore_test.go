@@ -19,7 +19,8 @@ func best(t *testing.T, p *irl.Problem) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+	_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+	found := searched.modes
 	if len(found) == 0 {
 		t.Fatal("no mode")
 	}

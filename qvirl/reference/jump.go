@@ -29,8 +29,8 @@ const (
 type block struct {
 	at     []int
 	modes  modes
-	shifts [][]float64 // or, with nothing else, differences of modes
-	share  float64     // of the jumps
+	shifts shifts  // or, with nothing else, differences of modes
+	share  float64 // of the jumps
 }
 
 // blocks returns all coordinates, and those in which modes differ, in one place at a time; nil of a single mode.
@@ -75,26 +75,26 @@ func share(blocks []block, counts []int) {
 	}
 }
 
-// covariances returns (I + H)⁻¹ of each mode among the coordinates that demonstrations tell something of; nil where it
-// is not found.
-func (m modes) covariances() []*mat.SymDense {
-	out := make([]*mat.SymDense, len(m))
+// covariances returns (I + H)⁻¹ of each mode, part by part; nil where it is not found.
+func (m modes) covariances() [][]mat.SymDense {
+	out := make([][]mat.SymDense, len(m))
 	for i, o := range m {
-		var inverse mat.SymDense
-		if len(o.at) > 0 {
+		inverses := make([]mat.SymDense, len(o.parts))
+		for k := range o.parts {
 			var chol mat.Cholesky
-			chol.SetFromU(&o.upper)
-			if chol.InverseTo(&inverse) != nil {
-				continue
+			chol.SetFromU(&o.parts[k].upper)
+			if chol.InverseTo(&inverses[k]) != nil {
+				inverses = nil
+				break
 			}
 		}
-		out[i] = &inverse
+		out[i] = inverses
 	}
 	return out
 }
 
 // marginals returns those of the modes at some coordinates; of several that are the same, one has all the evidence.
-func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
+func (m modes) marginals(at []int, covariances [][]mat.SymDense) modes {
 	var out modes
 	for i, o := range m {
 		if covariances[i] == nil {
@@ -103,14 +103,15 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 		u, covariance := make([]float64, len(at)), mat.NewSymDense(len(at), nil)
 		for k, j := range at {
 			u[k] = o.u[j]
-			a, told := slices.BinarySearch(o.at, j)
-			if !told {
-				covariance.SetSym(k, k, 1)
-				continue
-			}
-			for l := range k + 1 {
-				if b, told := slices.BinarySearch(o.at, at[l]); told {
-					covariance.SetSym(k, l, covariances[i].At(a, b))
+			covariance.SetSym(k, k, 1)
+		}
+		for n, p := range o.parts {
+			for k, j := range at {
+				a, told := slices.BinarySearch(p.at, j)
+				for l := 0; l <= k && told; l++ {
+					if b, told := slices.BinarySearch(p.at, at[l]); told {
+						covariance.SetSym(k, l, covariances[i][n].At(a, b))
+					}
 				}
 			}
 		}
@@ -141,17 +142,17 @@ func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err e
 	if err != nil {
 		return nil, false, err
 	}
-	before, end := s.modes, t.work()+climbWork
+	before, end := s.found.modes, t.work()+climbWork
 	for _, u := range positions {
 		o := t.modeAt(t.climb(slices.Clone(u)))
-		if s.modes = s.modes.with(o); o != nil && reached.same(o) < 0 {
+		if s.found.add(o); o != nil && reached.same(o) < 0 {
 			reached = append(reached, o)
 		}
 		if t.work() > end {
 			break
 		}
 	}
-	return reached, slices.ContainsFunc(s.modes, func(o *mode) bool {
+	return reached, slices.ContainsFunc(s.found.modes, func(o *mode) bool {
 		return before.same(o) < 0 && !append(slices.Clone(before), o).recombines(len(before))
 	}), nil
 }
@@ -159,7 +160,7 @@ func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err e
 // jumpBetween has the chains jump between the modes that are known, and those that they have reached, so that one that
 // is stranded where there is next to nothing of the posterior jumps away from there.
 func (s *sampling) jumpBetween(reached modes) {
-	all := slices.Clone(s.modes)
+	all := slices.Clone(s.found.modes)
 	for _, o := range reached {
 		if all.same(o) < 0 {
 			all = append(all, o)
@@ -173,7 +174,7 @@ func (s *sampling) jumpBetween(reached modes) {
 
 // findBlocks has the chains jump between the modes that are known, and those that the warm-up has led them to.
 func (s *sampling) findBlocks() error {
-	if s.modes == nil {
+	if s.found.modes == nil {
 		return nil
 	}
 	var positions [][]float64
@@ -197,7 +198,7 @@ const (
 func (s *sampling) again(ctx context.Context) func(samples *mcmc.Posterior, iterations int) (bool, error) {
 	next := 0
 	return func(samples *mcmc.Posterior, iterations int) (bool, error) {
-		if s.modes == nil || iterations < next {
+		if s.found.modes == nil || iterations < next {
 			return false, nil
 		}
 		next = askedAfter * iterations

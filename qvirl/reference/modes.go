@@ -24,7 +24,8 @@ const (
 	modeSize  = 8_000_000 // most numbers in the matrices of all modes
 	little    = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
 	few       = 25        // samples of a mode, which do not tell what it adds to a variance
-	fair      = 0.25      // share of a mode, in that of each if all had the same, that others like it may have, too
+	mostAway  = 1024      // modes that are counted of those that were turned away,
+	crowd     = 0.05      // share of these in the evidence from which on too much is
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -35,23 +36,30 @@ const (
 // where H is the Fisher information.
 type mode struct {
 	u        []float64
-	at       []int        // coordinates that the demonstrations tell something of: of all others, I + H is the identity
-	upper    mat.TriDense // U of I + H = Uᵀ U among these
-	logDet   float64      // of I + H
-	evidence float64      // up to a constant
-	told     [][]bool     // whether each demonstrated state says something of each coordinate
+	parts    []part   // of I + H, which is the identity among all other coordinates
+	logDet   float64  // of I + H
+	evidence float64  // up to a constant
+	told     [][]bool // whether each demonstrated state says something of each coordinate
+}
+
+// part is one of the blocks that I + H consists of: coordinates that the demonstrations tell something of, each of them
+// something that depends on the others.
+type part struct {
+	at    []int
+	upper mat.TriDense // U of I + H = Uᵀ U
 }
 
 // modes are several maxima of a posterior: explanations of the demonstrations between which no small step leads, such
 // as that one far place is worth a detour or another. Chains jump between them (see block).
 type modes []*mode
 
-// with returns the modes, the best first, with one more, unless it is nil, among them already or inferior.
-func (m modes) with(o *mode) modes {
+// with returns the modes, the best first, with one more, unless it is nil, among them already or inferior. If there is
+// no room, one that others combine to goes, or else the least, which is turned away.
+func (m modes) with(o *mode) (out modes, away *mode) {
 	if o == nil {
-		return m
+		return m, nil
 	}
-	out := slices.Clone(m)
+	out = slices.Clone(m)
 	near := m.same(o)
 	if near < 0 {
 		out = append(out, o)
@@ -63,35 +71,60 @@ func (m modes) with(o *mode) modes {
 	out = slices.DeleteFunc(out, func(p *mode) bool { return !best.beside(p) })
 	for len(out) > mostModes || len(out) > 2 && out.size() > modeSize {
 		least := len(out) - 1
-		for i := least; i > 0; i-- {
-			if out.recombines(i) {
-				least = i
-				break
-			}
+		for least > 0 && !out.recombines(least) {
+			least--
+		}
+		if least == 0 {
+			least = len(out) - 1
+			away = out[least]
 		}
 		out = slices.Delete(out, least, least+1)
 	}
-	return out
+	return out, away
 }
 
-// crowded reports whether there is no place for another mode that may count as much as these do: there are as many as
-// are kept, the least of them has a fair share of the evidence, and none combines others.
-func (m modes) crowded() bool {
-	if len(m) < mostModes || floats.Min(m.shares())*mostModes < fair {
+// search is what climbs have found: the modes that chains jump between, and those that there was no room for.
+type search struct {
+	modes
+	away []*mode // without parts
+}
+
+// add adds a mode.
+func (s *search) add(o *mode) {
+	var away *mode
+	s.modes, away = s.modes.with(o)
+	if away != nil && len(s.away) < mostAway && modes(s.away).same(away) < 0 {
+		s.away = append(s.away, &mode{u: away.u, evidence: away.evidence})
+	}
+}
+
+// crowded reports whether modes that there was no room for, and that no shifts lead to, have too large a share of the
+// evidence.
+func (s *search) crowded() bool {
+	left := slices.DeleteFunc(slices.Clone(s.away), func(o *mode) bool { return s.same(o) >= 0 })
+	shifts, reached := s.shifts(), slices.Clone(s.modes)
+	for n := 0; n < len(reached) && len(left) > 0; n++ {
+		left = slices.DeleteFunc(left, func(o *mode) bool {
+			leads := shifts.lead(reached[n], o)
+			if leads {
+				reached = append(reached, o)
+			}
+			return leads
+		})
+	}
+	if len(left) == 0 {
 		return false
 	}
-	for i := range m[1:] {
-		if m.recombines(i + 1) {
-			return false
-		}
-	}
-	return true
+	all := append(reached, left...).shares()
+	return floats.Sum(all[len(reached):]) > crowd
 }
 
 // size returns how many numbers the matrices have.
 func (m modes) size() (sum int) {
 	for _, o := range m {
-		sum += len(o.at) * len(o.at)
+		for _, p := range o.parts {
+			sum += len(p.at) * len(p.at)
+		}
 	}
 	return sum
 }
@@ -124,22 +157,21 @@ func (m *mode) beside(o *mode) bool {
 func (m *mode) squared(u []float64) float64 {
 	offset := make([]float64, len(u))
 	floats.SubTo(offset, u, m.u)
-	m.within(offset, func(told blas64.Vector) { blas64.Trmv(blas.NoTrans, m.upper.RawTriangular(), told) })
+	m.within(offset, func(u blas64.Triangular, x blas64.Vector) { blas64.Trmv(blas.NoTrans, u, x) })
 	return floats.Dot(offset, offset)
 }
 
-// within lets do change what of x is at the coordinates that the demonstrations tell something of, if there are any.
-func (m *mode) within(x []float64, do func(told blas64.Vector)) {
-	if len(m.at) == 0 {
-		return
-	}
-	told := make([]float64, len(m.at))
-	for k, j := range m.at {
-		told[k] = x[j]
-	}
-	do(blas64.Vector{N: len(told), Data: told, Inc: 1})
-	for k, j := range m.at {
-		x[j] = told[k]
+// within lets do change what of x is at the coordinates of each part, whose factor it is given.
+func (m *mode) within(x []float64, do func(upper blas64.Triangular, x blas64.Vector)) {
+	for _, p := range m.parts {
+		of := make([]float64, len(p.at))
+		for k, j := range p.at {
+			of[k] = x[j]
+		}
+		do(p.upper.RawTriangular(), blas64.Vector{N: len(of), Data: of, Inc: 1})
+		for k, j := range p.at {
+			x[j] = of[k]
+		}
 	}
 }
 
@@ -251,30 +283,48 @@ func (t *Target) modeAt(u []float64) *mode {
 // newMode returns a mode with a curvature, but for its evidence; nil if that is not positive definite to rounding.
 func newMode(u []float64, curvature *mat.SymDense) *mode {
 	m := &mode{u: u}
-	for j := range u {
-		for l := range u {
-			if x := curvature.At(j, l); j == l && x != 1 || j != l && x != 0 {
-				m.at = append(m.at, j)
-				break
+	for _, at := range joined(curvature) {
+		p, block := part{at: at}, mat.NewSymDense(len(at), nil)
+		for k, j := range at {
+			for l := range k + 1 {
+				block.SetSym(k, l, curvature.At(j, at[l]))
 			}
 		}
-	}
-	if len(m.at) == 0 {
-		return m
-	}
-	told := mat.NewSymDense(len(m.at), nil)
-	for k, j := range m.at {
-		for l := range k + 1 {
-			told.SetSym(k, l, curvature.At(j, m.at[l]))
+		var chol mat.Cholesky
+		if !chol.Factorize(block) {
+			return nil
 		}
+		m.logDet += chol.LogDet()
+		chol.UTo(&p.upper)
+		m.parts = append(m.parts, p)
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(told) {
-		return nil
-	}
-	m.logDet = chol.LogDet()
-	chol.UTo(&m.upper)
 	return m
+}
+
+// joined returns the blocks that a matrix consists of but for where it is the identity, each with its coordinates in
+// ascending order.
+func joined(x *mat.SymDense) (blocks [][]int) {
+	n := x.SymmetricDim()
+	done := make([]bool, n)
+	for first := range n {
+		block := []int{first}
+		for i := 0; i < len(block) && !done[first]; i++ {
+			for l := range n {
+				if l > first && !done[l] && x.At(block[i], l) != 0 && !slices.Contains(block, l) {
+					block = append(block, l)
+				}
+			}
+		}
+		if done[first] || len(block) == 1 && x.At(first, first) == 1 {
+			continue
+		}
+		for _, l := range block {
+			done[l] = true
+		}
+		slices.Sort(block)
+		blocks = append(blocks, block)
+	}
+	return blocks
 }
 
 // draw draws from the mixture of the approximations: U⁻¹ ξ has the covariance (I + H)⁻¹.
@@ -284,7 +334,7 @@ func (m modes) draw(rng *rand.Rand) []float64 {
 	for i := range out {
 		out[i] = rng.NormFloat64()
 	}
-	chosen.within(out, func(told blas64.Vector) { blas64.Trsv(blas.NoTrans, chosen.upper.RawTriangular(), told) })
+	chosen.within(out, func(u blas64.Triangular, x blas64.Vector) { blas64.Trsv(blas.NoTrans, u, x) })
 	floats.Add(out, chosen.u)
 	return out
 }

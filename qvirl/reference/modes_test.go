@@ -85,7 +85,8 @@ func TestModesAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+		_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+		found := searched.modes
 		if len(found) != 2 {
 			t.Fatalf("%d modes, want 2", len(found))
 		}
@@ -104,8 +105,8 @@ func TestModesAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4); found != nil {
-		t.Errorf("%d modes of the prior", len(found))
+	if _, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4); found.modes != nil {
+		t.Errorf("%d modes of the prior", len(found.modes))
 	}
 }
 
@@ -117,7 +118,8 @@ func TestManyModesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(3) {
-		_, found := target.farStarts(t.Context(), mcmc.Stream(seed, 2, farStream), 4)
+		_, searched := target.farStarts(t.Context(), mcmc.Stream(seed, 2, farStream), 4)
+		found := searched.modes
 		best := map[int]bool{}
 		for _, m := range found {
 			target.LogLikelihood(m.u, nil)
@@ -190,7 +192,8 @@ func TestBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+	_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+	found := searched.modes
 	blocks := found.blocks()
 	var sizes [][]int
 	if len(blocks) < whole || len(blocks[1].shifts) == 0 {
@@ -336,7 +339,8 @@ func TestExplanationsBehindGatesAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+		_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+		found := searched.modes
 		if len(found) == 0 {
 			t.Fatalf("%+v: no mode", gates)
 		}
@@ -430,12 +434,12 @@ func TestRecombinationsGoFirst(t *testing.T) {
 	all = append(all, at(-5, 1<<flips)) // its own
 	for seed := range uint64(2) {
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		var kept modes
+		var kept search
 		for _, o := range all {
-			kept = kept.with(o)
+			kept.add(o)
 		}
-		if len(kept) != mostModes {
-			t.Errorf("seed %d: %d modes are kept, want %d", seed, len(kept), mostModes)
+		if len(kept.modes) != mostModes {
+			t.Errorf("seed %d: %d modes are kept, want %d", seed, len(kept.modes), mostModes)
 		}
 		if kept.crowded() {
 			t.Errorf("seed %d: said to be crowded by combinations", seed)
@@ -448,22 +452,123 @@ func TestRecombinationsGoFirst(t *testing.T) {
 	}
 }
 
-// TestMoreExplanationsThanAreKept: one of so many rooms must pay, and each is an explanation of its own.
+// TestMoreExplanationsThanAreKept: one of so many rooms must pay, and each is an explanation of its own. Those that there
+// is no room for are missed if they have a share that counts, whether their number is too large or what is known of
+// other rewards beside them.
 func TestMoreExplanationsThanAreKept(t *testing.T) {
 	for _, c := range []struct {
-		rooms   int
-		crowded bool
-	}{{80, false}, {mostModes + 20, true}} {
-		var all modes
-		for room := range c.rooms {
-			u := make([]float64, c.rooms)
-			u[room] = 5
-			o := newMode(u, priorAnd(mat.NewSymDense(c.rooms, nil), 1))
-			o.evidence = -0.001 * float64(room)
-			all = all.with(o)
+		rooms, beside int     // rewards on which all agree
+		late          float64 // evidence of those rooms from the 257th on
+		kept          int
+		crowded       bool
+	}{
+		{80, 0, 0, 80, false}, {mostModes + 20, 0, 0, mostModes, true}, {mostModes + 20, 0, -4, mostModes, false},
+		{40, 600, 0, modeSize / (600 * 600), true},
+	} {
+		var all search
+		curvature := priorAnd(mat.NewSymDense(c.rooms+c.beside, nil), 1)
+		for j := range c.beside {
+			for l := range j + 1 {
+				x := curvature.At(c.rooms+j, c.rooms+l)
+				curvature.SetSym(c.rooms+j, c.rooms+l, x+0.1)
+			}
 		}
-		if len(all) != min(c.rooms, mostModes) || all.crowded() != c.crowded {
-			t.Errorf("%d rooms: %d are kept, crowded: %v", c.rooms, len(all), all.crowded())
+		for room := range c.rooms {
+			u := make([]float64, c.rooms+c.beside)
+			u[room] = 5
+			o := newMode(u, curvature)
+			if o.evidence = -0.001 * float64(room); room >= mostModes {
+				o.evidence += c.late
+			}
+			all.add(o)
+			all.add(o) // a second climb
+		}
+		if len(all.modes) != c.kept || all.crowded() != c.crowded {
+			t.Errorf("%d rooms: %d are kept, crowded: %v", c.rooms, len(all.modes), all.crowded())
 		}
 	}
+}
+
+// TestPartsOfModes: what is known of a mode is the same whether its curvature is taken apart or not.
+func TestPartsOfModes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	curvature := priorAnd(mat.NewSymDense(9, nil), 1)
+	for _, block := range [][]int{{0, 5, 7}, {2, 3}, {8}} {
+		root := mat.NewDense(len(block), len(block), nil)
+		for i := range root.RawMatrix().Data {
+			root.RawMatrix().Data[i] = rng.NormFloat64()
+		}
+		var s mat.SymDense
+		s.SymOuterK(1, root)
+		for i, j := range block {
+			for k, l := range block[:i+1] {
+				curvature.SetSym(j, l, curvature.At(j, l)+s.At(i, k))
+			}
+		}
+	}
+	u, at := make([]float64, 9), make([]float64, 9)
+	for j := range u {
+		u[j], at[j] = rng.NormFloat64(), rng.NormFloat64()
+	}
+	m := newMode(u, curvature)
+	if len(m.parts) != 3 || !slices.Equal(m.parts[0].at, []int{0, 5, 7}) || m.parts[2].at[0] != 8 {
+		t.Fatalf("parts %+v", m.parts)
+	}
+	var chol mat.Cholesky
+	chol.Factorize(curvature)
+	offset := mat.NewVecDense(9, nil)
+	offset.SubVec(mat.NewVecDense(9, at), mat.NewVecDense(9, u))
+	if want := mat.Inner(offset, curvature, offset); math.Abs(m.squared(at)-want) > 1e-12*want {
+		t.Errorf("squared distance %g, want %g", m.squared(at), want)
+	}
+	if want := chol.LogDet(); math.Abs(m.logDet-want) > 1e-12 {
+		t.Errorf("log-determinant %g, want %g", m.logDet, want)
+	}
+	var inverse mat.SymDense
+	if err := chol.InverseTo(&inverse); err != nil {
+		t.Fatal(err)
+	}
+	all := modes{m}
+	for _, of := range [][]int{{0, 2, 7}, {1, 8}, {3}} {
+		marginal := all.marginals(of, all.covariances())[0]
+		var precision, covariance mat.SymDense
+		covariance.SubsetSym(&inverse, of)
+		var c mat.Cholesky
+		c.Factorize(&covariance)
+		if err := c.InverseTo(&precision); err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, len(of))
+		for i, j := range of {
+			x[i] = at[j] - u[j]
+		}
+		v := mat.NewVecDense(len(of), x)
+		got := marginal.squared(pickAt(at, of))
+		if want := mat.Inner(v, &precision, v); math.Abs(got-want) > 1e-10*want {
+			t.Errorf("marginal of %v: squared distance %g, want %g", of, got, want)
+		}
+	}
+	// draws have the covariance of the inverse, three standard errors of 20,000 of them allowed
+	draws := mat.NewDense(20000, 9, nil)
+	for i := range 20000 {
+		draws.SetRow(i, all.draw(rng))
+	}
+	var covariance mat.SymDense
+	stat.CovarianceMatrix(&covariance, draws, nil)
+	for j := range 9 {
+		for l := range j + 1 {
+			tolerance := 3 * math.Sqrt(2*inverse.At(j, j)*inverse.At(l, l)/20000)
+			if off := covariance.At(j, l) - inverse.At(j, l); math.Abs(off) > tolerance {
+				t.Errorf("covariance of %d and %d: %g, want %g", j, l, covariance.At(j, l), inverse.At(j, l))
+			}
+		}
+	}
+}
+
+// pickAt returns x at some indices.
+func pickAt(x []float64, at []int) (out []float64) {
+	for _, j := range at {
+		out = append(out, x[j])
+	}
+	return out
 }

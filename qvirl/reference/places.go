@@ -140,10 +140,21 @@ func places(differences []set) (out []set) {
 	return out
 }
 
+// shifts are differences of modes.
+type shifts [][]float64
+
+// lead reports whether one of the shifts, or the opposite of one, leads from a mode to another.
+func (s shifts) lead(from, to *mode) bool {
+	d := make([]float64, len(from.u))
+	floats.SubTo(d, to.u, from.u)
+	length := floats.Norm(d, 2)
+	return slices.ContainsFunc(s, func(shift []float64) bool { return parallel(d, shift, sameShift*length) })
+}
+
 // shifts returns the differences of pairs of modes, of two that are the same or opposite one, the most frequent first.
 // Where several places have explanations of their own, in whatever directions, the differences in one of them are the
 // most frequent, and all combinations can be reached by them.
-func (m modes) shifts() (out [][]float64) {
+func (m modes) shifts() (out shifts) {
 	type difference struct {
 		d      []float64
 		length float64

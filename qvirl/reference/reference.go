@@ -65,14 +65,14 @@ func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnos
 
 // Convergence reports whether the chains agree and are long enough by the configuration's targets.
 func (p *Posterior) Convergence() (ok bool, reason string) {
+	if p.diagnostics.Crowded {
+		return false, fmt.Sprintf("there are more explanations of the demonstrations than the %d that chains jump "+
+			"between", p.diagnostics.Modes)
+	}
 	ok, reason = p.diagnostics.Converged()
 	if r := p.diagnostics.Rounding; r > mostRounding {
 		return false, fmt.Sprintf("rewards and values are so large that rounding may add %.2g to β Q, above %g; "+
 			"subtract what all rewards have in common, or choose another unit", r, float64(mostRounding))
-	}
-	if ok && p.diagnostics.Crowded {
-		return false, fmt.Sprintf("there are more explanations of the demonstrations than the %d that chains jump "+
-			"between", p.diagnostics.Modes)
 	}
 	if r := p.diagnostics.Rare; ok && r > mostRare {
 		return false, fmt.Sprintf("an explanation of the demonstrations that is too improbable for the samples adds "+
@@ -124,7 +124,7 @@ type sampling struct {
 	job     *mcmc.Job
 	from    irl.Posterior // that every fourth chain starts from a draw of; may be nil
 	chains  []*chain
-	modes   modes        // that have been found
+	found   search       // explanations
 	parts   atomic.Int64 // of the warm-up that are done, a quarter of a chain's each
 }
 
@@ -143,7 +143,7 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	}
 	budget := s.budget()
 	budget.Again = s.again(ctx)
-	rare := func(samples *mcmc.Posterior) float64 { return s.chains[0].target.rare(s.modes, samples) }
+	rare := func(samples *mcmc.Posterior) float64 { return s.chains[0].target.rare(s.found.modes, samples) }
 	budget.Few = func(samples *mcmc.Posterior) bool { return rare(samples) > mostRare }
 	samples, convergence, err := s.job.Converge(budget, func(i, iterations int) error {
 		for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
@@ -156,8 +156,8 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.modes),
-		Unsearched: !s.chains[0].target.searchable(), Crowded: s.modes.crowded()}
+	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.found.modes),
+		Unsearched: !s.chains[0].target.searchable(), Crowded: s.found.crowded()}
 	for _, k := range s.chains {
 		d.Rounding = math.Max(d.Rounding, k.target.rounding())
 	}
@@ -223,7 +223,7 @@ func (s *sampling) prepare(ctx context.Context) error {
 		}
 	}
 	var starts [][]float64
-	starts, s.modes = base.farStarts(ctx, mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
+	starts, s.found = base.farStarts(ctx, mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	var ladder *ladder
 	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
 		scanned, err := base.Clone()

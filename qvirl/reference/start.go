@@ -36,7 +36,7 @@ type try struct {
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
 // posterior is. The modes that the tries lead to are returned, too; if there are several, positions are on them, and if
 // there is one, the first is.
-func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]float64, modes) {
+func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]float64, search) {
 	dim, informed, end := t.Dim(), t.informed, t.work()+farWork
 	var tries []try
 	var logWeights, norms []float64
@@ -81,8 +81,8 @@ func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]
 	}
 	found := t.explore(ctx, rng, tries)
 	for i := range starts {
-		if len(found) > 1 || i < len(found) {
-			starts[i] = found[i%len(found)].u
+		if n := len(found.modes); n > 1 || i < n {
+			starts[i] = found.modes[i%n].u
 		}
 	}
 	return starts, found
