@@ -27,10 +27,10 @@ const (
 // places may each have several explanations, and all of them together more than can be found: a chain jumps in one
 // place at a time, too, and leaves the others as they are.
 type block struct {
-	at     []int
-	modes  modes
-	shifts shifts  // or, with nothing else, differences of modes
-	share  float64 // of the jumps
+	at      []int
+	mixture mixture
+	shifts  shifts  // or, with nothing else, differences of modes
+	share   float64 // of the jumps
 }
 
 // blocks returns all coordinates, and those in which modes differ, in one place at a time; nil of a single mode.
@@ -42,13 +42,13 @@ func (m modes) blocks() []block {
 	for j := range all {
 		all[j] = j
 	}
-	blocks, size, covariances := []block{{at: all, modes: m}, {shifts: m.shifts()}}, 0, m.covariances()
+	blocks, size, covariances := []block{{at: all, mixture: m.mixture()}, {shifts: m.shifts()}}, 0, m.covariances()
 	for _, at := range m.differences() {
 		if size += len(m) * len(at) * len(at); len(blocks) > mostBlocks || size > blockSize {
 			break
 		}
 		if marginals := m.marginals(at, covariances); len(marginals) > 1 {
-			blocks = append(blocks, block{at: at, modes: marginals})
+			blocks = append(blocks, block{at: at, mixture: marginals.mixture()})
 		}
 	}
 	return blocks
@@ -262,13 +262,13 @@ func (k *chain) jumpIn(b *block) bool {
 		to.evaluate(k.target, gradientToo)
 		return k.accept(&to, to.logDensity()-k.at.logDensity())
 	}
-	from, drawn := make([]float64, len(b.at)), b.modes.draw(k.rng)
+	from, drawn := make([]float64, len(b.at)), b.mixture.draw(k.rng)
 	for i, j := range b.at {
 		from[i], to.u[j] = k.at.u[j], drawn[i]
 	}
 	to.evaluate(k.target, gradientToo)
-	k.target.spent += 2 * dense * float64(len(b.modes)*len(b.at)+b.modes.size()) // of the mixture at both places
-	left, led := b.modes.logDensities(from), b.modes.logDensities(drawn)
+	k.target.spent += 2 * dense * float64(len(b.mixture.modes)*len(b.at)+b.mixture.size()) // of the mixture at both places
+	left, led := b.mixture.logDensities(from), b.mixture.logDensities(drawn)
 	gain := to.logDensity() - k.at.logDensity() + floats.LogSumExp(left) - floats.LogSumExp(led)
 	return k.accept(&to, gain) && floats.MaxIdx(left) != floats.MaxIdx(led)
 }

@@ -36,7 +36,8 @@ const (
 // where H is the Fisher information.
 type mode struct {
 	u        []float64
-	parts    []part   // of I + H, which is the identity among all other coordinates
+	parts    []part   // of I + H,
+	rest     []int    // which is the identity among all other coordinates
 	logDet   float64  // of I + H
 	evidence float64  // up to a constant
 	told     [][]bool // whether each demonstrated state says something of each coordinate
@@ -155,10 +156,29 @@ func (m *mode) beside(o *mode) bool {
 
 // squared returns (u − μ)ᵀ (I + H) (u − μ), the square of the distance from the mode at μ in its standard deviations.
 func (m *mode) squared(u []float64) float64 {
-	offset := make([]float64, len(u))
-	floats.SubTo(offset, u, m.u)
-	m.within(offset, func(u blas64.Triangular, x blas64.Vector) { blas64.Trmv(blas.NoTrans, u, x) })
-	return floats.Dot(offset, offset)
+	return m.squaredUpTo(u, math.Inf(1), make([]float64, len(u)))
+}
+
+// squaredUpTo is squared, or where that is more than most, some number between them. It uses scratch, as long as u.
+func (m *mode) squaredUpTo(u []float64, most float64, scratch []float64) (sum float64) {
+	for _, j := range m.rest {
+		sum += (u[j] - m.u[j]) * (u[j] - m.u[j])
+	}
+	for i := range m.parts {
+		p, offset := &m.parts[i], scratch[:0]
+		for _, j := range p.at {
+			offset = append(offset, u[j]-m.u[j])
+		}
+		upper := p.upper.RawTriangular()
+		for k := range offset {
+			if sum > most {
+				return sum
+			}
+			x := floats.Dot(upper.Data[k*upper.Stride+k:k*upper.Stride+upper.N], offset[k:])
+			sum += x * x
+		}
+	}
+	return sum
 }
 
 // within lets do change what of x is at the coordinates of each part, whose factor it is given.
@@ -298,6 +318,11 @@ func newMode(u []float64, curvature *mat.SymDense) *mode {
 		chol.UTo(&p.upper)
 		m.parts = append(m.parts, p)
 	}
+	for j := range u {
+		if !slices.ContainsFunc(m.parts, func(p part) bool { _, in := slices.BinarySearch(p.at, j); return in }) {
+			m.rest = append(m.rest, j)
+		}
+	}
 	return m
 }
 
@@ -327,18 +352,6 @@ func joined(x *mat.SymDense) (blocks [][]int) {
 	return blocks
 }
 
-// draw draws from the mixture of the approximations: U⁻¹ ξ has the covariance (I + H)⁻¹.
-func (m modes) draw(rng *rand.Rand) []float64 {
-	chosen := m[pick(m.weights(), rng)]
-	out := make([]float64, len(chosen.u))
-	for i := range out {
-		out[i] = rng.NormFloat64()
-	}
-	chosen.within(out, func(u blas64.Triangular, x blas64.Vector) { blas64.Trsv(blas.NoTrans, u, x) })
-	floats.Add(out, chosen.u)
-	return out
-}
-
 // shares are those of the modes in the evidence.
 func (m modes) shares() []float64 {
 	evidences := make([]float64, len(m))
@@ -348,20 +361,47 @@ func (m modes) shares() []float64 {
 	return shares(evidences)
 }
 
-// weights are those of the modes in the mixture: half are their shares, and half are the same for all, so that chains
-// soon leave one that has hardly a share, such as one of a block whose share depends on what else is as it is.
-func (m modes) weights() []float64 {
-	out := m.shares()
-	floats.Scale(0.5, out)
-	floats.AddConst(0.5/float64(len(m)), out)
+// mixture is that of the approximations at modes. Half of the weights are the modes' shares, and half are the same for
+// all, so that chains soon leave one that has hardly a share, such as one of a block whose share depends on what else is
+// as it is.
+type mixture struct {
+	modes
+	weights []float64
+	logs    []float64 // of the weights' densities at the modes, up to a constant
+}
+
+// mixture returns that of the modes.
+func (m modes) mixture() mixture {
+	out := mixture{m, m.shares(), make([]float64, len(m))}
+	for i, o := range m {
+		out.weights[i] = (out.weights[i] + 1/float64(len(m))) / 2
+		out.logs[i] = math.Log(out.weights[i]) + o.logDet/2
+	}
 	return out
 }
 
-// logDensities are those of the parts of the mixture, each with its weight, up to a constant.
-func (m modes) logDensities(u []float64) []float64 {
-	terms := make([]float64, len(m))
-	for i, weight := range m.weights() {
-		terms[i] = math.Log(weight) + m[i].logDet/2 - m[i].squared(u)/2
+// draw draws from the mixture: U⁻¹ ξ has the covariance (I + H)⁻¹.
+func (m *mixture) draw(rng *rand.Rand) []float64 {
+	chosen := m.modes[pick(m.weights, rng)]
+	out := make([]float64, len(chosen.u))
+	for i := range out {
+		out[i] = rng.NormFloat64()
+	}
+	chosen.within(out, func(u blas64.Triangular, x blas64.Vector) { blas64.Trsv(blas.NoTrans, u, x) })
+	floats.Add(out, chosen.u)
+	return out
+}
+
+// nothing is how many nats below the greatest of its parts one adds nothing to a mixture's density.
+const nothing = 50
+
+// logDensities are those of the parts of the mixture, each with its weight, up to a constant; of parts that add nothing
+// they are too large.
+func (m *mixture) logDensities(u []float64) []float64 {
+	terms, scratch, greatest := make([]float64, len(m.modes)), make([]float64, len(u)), math.Inf(-1)
+	for i, o := range m.modes {
+		terms[i] = m.logs[i] - o.squaredUpTo(u, 2*(m.logs[i]-greatest+nothing), scratch)/2
+		greatest = math.Max(greatest, terms[i])
 	}
 	return terms
 }

@@ -134,9 +134,10 @@ func TestManyModesAreFound(t *testing.T) {
 // TestModesOfGaussians: the mixture's density is that of its draws, by their mean and by importance weights towards one
 // of its Gaussians.
 func TestModesOfGaussians(t *testing.T) {
-	m := modes{newMode([]float64{0, 0}, mat.NewSymDense(2, []float64{2, 0.5, 0.5, 1})),
+	of := modes{newMode([]float64{0, 0}, mat.NewSymDense(2, []float64{2, 0.5, 0.5, 1})),
 		newMode([]float64{3, -1}, mat.NewSymDense(2, []float64{5, -1, -1, 4}))}
-	m[1].evidence = math.Log(0.25)
+	of[1].evidence = math.Log(0.25)
+	m := of.mixture()
 	rng := mcmc.Stream(1, 2, 3)
 	const draws = 200000
 	sum, weight := make([]float64, 2), 0.0
@@ -201,7 +202,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for _, b := range append(blocks[:1:1], blocks[whole:]...) {
 		sizes = append(sizes, b.at)
-		weights := b.modes.shares()
+		weights := b.mixture.shares()
 		if len(b.at) < 4*length && (len(weights) != 2 || math.Abs(weights[1]-secondShare()) > 0.03) {
 			t.Errorf("the modes in %v have the weights %.3f", b.at, weights)
 		}
@@ -529,6 +530,7 @@ func TestPartsOfModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := modes{m}
+	mixture := all.mixture()
 	for _, of := range [][]int{{0, 2, 7}, {1, 8}, {3}} {
 		marginal := all.marginals(of, all.covariances())[0]
 		var precision, covariance mat.SymDense
@@ -551,7 +553,7 @@ func TestPartsOfModes(t *testing.T) {
 	// draws have the covariance of the inverse, three standard errors of 20,000 of them allowed
 	draws := mat.NewDense(20000, 9, nil)
 	for i := range 20000 {
-		draws.SetRow(i, all.draw(rng))
+		draws.SetRow(i, mixture.draw(rng))
 	}
 	var covariance mat.SymDense
 	stat.CovarianceMatrix(&covariance, draws, nil)
