@@ -18,6 +18,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/refinement"
 	"github.com/go-birl/birl/qvirl/experiment/sensitivity"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
+	"github.com/go-birl/birl/qvirl/experiment/visited"
 	"github.com/go-birl/birl/qvirl/experiment/zoostudy"
 )
 
@@ -37,6 +38,7 @@ func Definitions() []experiment.Definition {
 		refinement.Definition(),
 		lambdasize.Definition(),
 		rationality.Definition(),
+		visited.Definition(),
 		zoostudy.Definition(),
 		atari.Definition(),
 	}, imitation.Definitions()...)
