@@ -91,6 +91,9 @@ func (p *Posterior) Convergence() (ok bool, reason string) {
 // Diagnostics returns how well the posterior was sampled.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
+// Computation implements irl.Computed.
+func (p *Posterior) Computation() map[string]float64 { return p.diagnostics.Diagnostics.Computation() }
+
 // Fit samples the posterior of each problem; every one is a *Posterior. The samples of a problem depend on the problem
 // and the configuration, seed included, alone. Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
