@@ -40,6 +40,7 @@ const (
 	Divergences = "divergences"
 	Converged   = "converged"
 	ELBO        = "elbo"
+	Evaluations = "evaluations"
 	Collapsed   = "collapsed"
 	Drift       = "drift"
 	Settling    = "settling"

@@ -121,6 +121,9 @@ func (p *Gaussian) Computation() map[string]float64 {
 	if len(p.curve) > 0 {
 		out[metric.ELBO] = p.elbo
 	}
+	if n := p.info.Evaluations; n > 0 {
+		out[metric.Evaluations] = float64(n)
+	}
 	return out
 }
 

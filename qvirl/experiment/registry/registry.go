@@ -12,6 +12,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/imitation"
 	"github.com/go-birl/birl/qvirl/experiment/lambdasize"
 	"github.com/go-birl/birl/qvirl/experiment/likelihood"
+	"github.com/go-birl/birl/qvirl/experiment/lowrank"
 	"github.com/go-birl/birl/qvirl/experiment/maxmean"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 	"github.com/go-birl/birl/qvirl/experiment/rationality"
@@ -37,6 +38,7 @@ func Definitions() []experiment.Definition {
 		calibration.Definition(),
 		refinement.Definition(),
 		lambdasize.Definition(),
+		lowrank.Definition(),
 		rationality.Definition(),
 		visited.Definition(),
 		zoostudy.Definition(),
