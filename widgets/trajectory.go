@@ -26,6 +26,7 @@ type Trajectory struct {
 	Actions  []string      // their names
 	Taken    []int         // the action of each step
 	Values   [][]Interval  // of each step and action
+	Value    string        // what the labels call them; "" means "value"
 	Rewards  []Interval    // of each step
 	Level    float64       // probability of the intervals, for the legend
 	Width    int           // of a picture in pixels; 0 means 360
@@ -40,6 +41,8 @@ func Gaussian(mean, std float64) Interval {
 }
 
 func (m Trajectory) stride() int { return max(m.Stride, 1) }
+
+func (m Trajectory) value() string { return cmp.Or(m.Value, "value") }
 
 func (m Trajectory) validate() error {
 	steps := len(m.Taken)
@@ -95,7 +98,7 @@ func (m Trajectory) Figure() (*Figure, error) {
 		marks = append(marks, Mark{X: float64(step)})
 	}
 	band := fmt.Sprintf("%g %% credible", 100*m.Level)
-	value, reward := Curve{Name: "value of the action taken", Band: band}, Curve{Name: "its reward", Band: band}
+	value, reward := Curve{Name: m.value() + " of the action taken", Band: band}, Curve{Name: "its reward", Band: band}
 	for i, a := range m.Taken {
 		for c, v := range map[*Curve]Interval{&value: m.Values[i][a], &reward: m.Rewards[i]} {
 			c.X, c.Y = append(c.X, float64(i)), append(c.Y, v.Mean)
@@ -103,7 +106,7 @@ func (m Trajectory) Figure() (*Figure, error) {
 		}
 	}
 	return Stack{Title: m.Title, Rows: [][]Drawing{{s}, {Curves{Columns: 2, Panels: []CurvePanel{
-		{XLabel: "step", YLabel: "value", Curves: []Curve{value}, Marks: marks},
+		{XLabel: "step", YLabel: m.value(), Curves: []Curve{value}, Marks: marks},
 		{XLabel: "step", YLabel: "reward", Curves: []Curve{reward}, Marks: marks}}}}}}.Figure()
 }
 
@@ -187,7 +190,7 @@ func (m Trajectory) Vega() (map[string]any, error) {
 	}
 	xs = xs.padded(0.03)
 	v.set(object{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X, "pictureHeight": size.Y,
-		"actions": list(m.Actions), "title": m.Title, "level": math.Round(100 * m.Level),
+		"actions": list(m.Actions), "title": m.Title, "value": m.value(), "level": math.Round(100 * m.Level),
 		"extent": xs.ends(), "last": len(m.Taken) - 1})
 	v.bind("step", object{"max": (len(m.Pictures) - 1) * m.stride(), "step": m.stride()})
 	v.table("values", values)

@@ -570,6 +570,13 @@ func TestTrajectory(t *testing.T) {
 	if p.count(func(e element) bool { return e.name == "image" }) != 5 || !p.hasText("step 8: left") {
 		t.Error("the figure lacks pictures")
 	}
+	m.Value = "advantage"
+	if spec, err = m.Vega(); err != nil || vegaView(spec).named("signals", "value")["value"] != "advantage" {
+		t.Errorf("the view does not call values advantages (error %v)", err)
+	}
+	if p := parse(t, m); !p.hasText("advantage") || p.hasText("value") {
+		t.Error("the figure does not call values advantages")
+	}
 	m.Width = 0
 	left := map[string]bool{}
 	rng := rand.New(rand.NewPCG(1, 1))
