@@ -267,7 +267,8 @@ func (k *chain) jumpIn(b *block) bool {
 		from[i], to.u[j] = k.at.u[j], drawn[i]
 	}
 	to.evaluate(k.target, gradientToo)
-	k.target.spent += 2 * dense * float64(len(b.mixture.modes)*len(b.at)+b.mixture.size()) // of the mixture at both places
+	// of the mixture at both places
+	k.target.spent += 2 * dense * float64(len(b.mixture.modes)*len(b.at)+b.mixture.size())
 	left, led := b.mixture.logDensities(from), b.mixture.logDensities(drawn)
 	gain := to.logDensity() - k.at.logDensity() + floats.LogSumExp(left) - floats.LogSumExp(led)
 	return k.accept(&to, gain) && floats.MaxIdx(left) != floats.MaxIdx(led)

@@ -362,8 +362,8 @@ func (m modes) shares() []float64 {
 }
 
 // mixture is that of the approximations at modes. Half of the weights are the modes' shares, and half are the same for
-// all, so that chains soon leave one that has hardly a share, such as one of a block whose share depends on what else is
-// as it is.
+// all, so that chains soon leave one that has hardly a share, such as one of a block whose share depends on what else
+// is as it is.
 type mixture struct {
 	modes
 	weights []float64

@@ -453,9 +453,9 @@ func TestRecombinationsGoFirst(t *testing.T) {
 	}
 }
 
-// TestMoreExplanationsThanAreKept: one of so many rooms must pay, and each is an explanation of its own. Those that there
-// is no room for are missed if they have a share that counts, whether their number is too large or what is known of
-// other rewards beside them.
+// TestMoreExplanationsThanAreKept: one of so many rooms must pay, and each is an explanation of its own. Those that
+// there is no room for are missed if they have a share that counts, whether their number is too large or what is known
+// of other rewards beside them.
 func TestMoreExplanationsThanAreKept(t *testing.T) {
 	for _, c := range []struct {
 		rooms, beside int     // rewards on which all agree

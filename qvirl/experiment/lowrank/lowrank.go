@@ -149,7 +149,8 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 	}) {
 		here := experiment.Where(rows, func(r experiment.Row) bool { return r.Environment == environment })
 		t, err := experiment.Tabulate(here, []string{worlds.QVIRL, LowRank}, exhibit.Table{Name: environment,
-			Title: environment, Columns: metric.Columns(3, metric.W1, metric.PolicyTV, metric.ELBO, metric.Evaluations)})
+			Title:   environment,
+			Columns: metric.Columns(3, metric.W1, metric.PolicyTV, metric.ELBO, metric.Evaluations)})
 		if err != nil {
 			return nil, err
 		}
@@ -160,6 +161,6 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Define(Name, "QVIRL's covariance of low rank against the full one (beyond the paper)", Quick, Paper,
-		Report)
+	return experiment.Define(Name, "QVIRL's covariance of low rank against the full one (beyond the paper)", Quick,
+		Paper, Report)
 }

@@ -22,8 +22,8 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "visited"
 
-// The methods beside those of tables: QVIRL's network on demonstrations alone, and with branches, one step of each other
-// action from each demonstrated state, as auxiliary transitions.
+// The methods beside those of tables: QVIRL's network on demonstrations alone, and with branches, one step of each
+// other action from each demonstrated state, as auxiliary transitions.
 const (
 	Network  = "qvirl-network"
 	Branches = "qvirl-branches"
