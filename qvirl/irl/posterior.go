@@ -3,6 +3,7 @@ package irl
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -23,6 +24,14 @@ type Method interface {
 	// Fit returns one posterior for each problem. All problems of a batch have the same numbers of states and actions
 	// and the same kind of reward. It stops early with ctx's error. progress may be nil.
 	Fit(ctx context.Context, problems []*Problem, progress Progress) ([]Posterior, error)
+}
+
+// Close frees what a method has compiled, if it is one to be closed.
+func Close(m Method) error {
+	if c, ok := m.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // Progress is told how far a long computation has come: done of total units, and a short status such as the present

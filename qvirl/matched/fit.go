@@ -3,7 +3,6 @@ package matched
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/tabular"
@@ -59,13 +58,8 @@ func New(name string, base irl.Method, family Family, c valuewalk.RefineConfig) 
 // Name returns the name that the method was given.
 func (m *Method) Name() string { return m.name }
 
-// Close frees what base has compiled, if it is to be closed.
-func (m *Method) Close() error {
-	if c, ok := m.base.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
+// Close closes base.
+func (m *Method) Close() error { return irl.Close(m.base) }
 
 // Fit fits the posterior of each problem; of the type that the family says. It reports that it has converged if the
 // walk has: see settled. Where β is inferred, the walk starts from the posterior that base finds with the median of its

@@ -17,6 +17,7 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/tabular"
+	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // TestWarpsAreUndone checks the inverse, and its slope against central differences.
@@ -259,18 +260,25 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 }
 
 func TestCloseReachesTheBase(t *testing.T) {
-	base, err := tabular.New(tabular.AdamConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New("m", base, WarpedRewards, Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := base.Fit(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "closed") {
-		t.Errorf("error %v after Close", err)
+	for name, on := range map[string]func(base irl.Method) (irl.Method, error){
+		"matched": func(base irl.Method) (irl.Method, error) { return New("m", base, WarpedRewards, Default()) },
+		"refined": func(base irl.Method) (irl.Method, error) {
+			return valuewalk.NewRefined("r", base, valuewalk.DefaultRefine())
+		},
+	} {
+		base, err := tabular.New(tabular.AdamConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := on(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := irl.Close(m); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := base.Fit(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("%s: error %v after Close", name, err)
+		}
 	}
 }

@@ -56,7 +56,7 @@ type modes []*mode
 
 // with returns the modes, the best first, with one more, unless it is nil, among them already or inferior. If there is
 // no room, one that others combine to goes, or else the least, which is turned away.
-func (m modes) with(o *mode) (out modes, away *mode) {
+func (m modes) with(o *mode) (out, away modes) {
 	if o == nil {
 		return m, nil
 	}
@@ -77,7 +77,7 @@ func (m modes) with(o *mode) (out modes, away *mode) {
 		}
 		if least == 0 {
 			least = len(out) - 1
-			away = out[least]
+			away = append(away, out[least])
 		}
 		out = slices.Delete(out, least, least+1)
 	}
@@ -87,15 +87,17 @@ func (m modes) with(o *mode) (out modes, away *mode) {
 // search is what climbs have found: the modes that chains jump between, and those that there was no room for.
 type search struct {
 	modes
-	away []*mode // without parts
+	away modes // without parts
 }
 
 // add adds a mode.
 func (s *search) add(o *mode) {
-	var away *mode
+	var away modes
 	s.modes, away = s.modes.with(o)
-	if away != nil && len(s.away) < mostAway && modes(s.away).same(away) < 0 {
-		s.away = append(s.away, &mode{u: away.u, evidence: away.evidence})
+	for _, o := range away {
+		if len(s.away) < mostAway && s.away.same(o) < 0 {
+			s.away = append(s.away, &mode{u: o.u, evidence: o.evidence})
+		}
 	}
 }
 

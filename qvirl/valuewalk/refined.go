@@ -30,6 +30,9 @@ func NewRefined(name string, base irl.Method, c RefineConfig) (*RefinedMethod, e
 	return &RefinedMethod{name, base, c}, nil
 }
 
+// Close closes base.
+func (m *RefinedMethod) Close() error { return irl.Close(m.base) }
+
 // Name returns the name that the method was given.
 func (m *RefinedMethod) Name() string { return m.name }
 
