@@ -304,10 +304,11 @@ func (t *Target) modeAt(u []float64) *mode {
 
 // newMode returns a mode with a curvature, but for its evidence; nil if that is not positive definite to rounding.
 func newMode(u []float64, curvature *mat.SymDense) *mode {
-	m := &mode{u: u}
+	m, told := &mode{u: u}, make([]bool, len(u))
 	for _, at := range joined(curvature) {
 		p, block := part{at: at}, mat.NewSymDense(len(at), nil)
 		for k, j := range at {
+			told[j] = true
 			for l := range k + 1 {
 				block.SetSym(k, l, curvature.At(j, at[l]))
 			}
@@ -321,7 +322,7 @@ func newMode(u []float64, curvature *mat.SymDense) *mode {
 		m.parts = append(m.parts, p)
 	}
 	for j := range u {
-		if !slices.ContainsFunc(m.parts, func(p part) bool { _, in := slices.BinarySearch(p.at, j); return in }) {
+		if !told[j] {
 			m.rest = append(m.rest, j)
 		}
 	}
@@ -334,22 +335,23 @@ func joined(x *mat.SymDense) (blocks [][]int) {
 	n := x.SymmetricDim()
 	done := make([]bool, n)
 	for first := range n {
+		if done[first] {
+			continue
+		}
+		done[first] = true
 		block := []int{first}
-		for i := 0; i < len(block) && !done[first]; i++ {
+		for i := 0; i < len(block); i++ {
 			for l := range n {
-				if l > first && !done[l] && x.At(block[i], l) != 0 && !slices.Contains(block, l) {
+				if !done[l] && x.At(block[i], l) != 0 {
+					done[l] = true
 					block = append(block, l)
 				}
 			}
 		}
-		if done[first] || len(block) == 1 && x.At(first, first) == 1 {
-			continue
+		if len(block) > 1 || x.At(first, first) != 1 {
+			slices.Sort(block)
+			blocks = append(blocks, block)
 		}
-		for _, l := range block {
-			done[l] = true
-		}
-		slices.Sort(block)
-		blocks = append(blocks, block)
 	}
 	return blocks
 }
