@@ -60,10 +60,11 @@ func (p *Pool) bring(ctx context.Context, snapshots []Snapshot) (r round, err er
 	taken := make([]bool, len(standing))
 	var missing, left []int // snapshots, and environments for them
 	for k, s := range snapshots {
-		env := slices.IndexFunc(firstEnvs(len(standing)), func(env int) bool {
-			return !taken[env] && standing[env].snapshot == string(s)
-		})
-		if env < 0 {
+		env := 0
+		for env < len(standing) && (taken[env] || standing[env].snapshot != string(s)) {
+			env++
+		}
+		if env == len(standing) {
 			missing = append(missing, k)
 			continue
 		}
