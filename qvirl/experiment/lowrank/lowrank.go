@@ -129,16 +129,9 @@ func compare(ctx context.Context, of worlds.Config, seeds []uint64, full, low ir
 }
 
 // computation returns the rows of how a posterior's computation went.
-func computation(of worlds.Config, name string, seed uint64, post irl.Posterior) (rows []experiment.Row) {
+func computation(of worlds.Config, name string, seed uint64, post irl.Posterior) []experiment.Row {
 	row := experiment.RowOf(name, of.World.Name(), of.Trajectories, seed)
-	names := []string{metric.Converged, metric.ELBO, metric.Evaluations}
-	found := irl.Computation(post, names...)
-	for _, name := range names {
-		if v, ok := found[name]; ok {
-			rows = append(rows, row.With(name, v))
-		}
-	}
-	return rows
+	return row.WithAll(irl.Computation(post, metric.Converged, metric.ELBO, metric.Evaluations))
 }
 
 // Report makes a table for each size.

@@ -5,6 +5,7 @@ package visited
 
 import (
 	"context"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -141,19 +142,19 @@ func (c Config) result(name string, grids []*worlds.World, of gains) (*experimen
 	result := &experiment.Result{}
 	for i, w := range grids {
 		row := experiment.RowOf(name, c.Posteriors.World.Name(), c.Posteriors.Trajectories, w.Seed)
-		demonstrated := map[int]bool{}
+		demonstrated, _, _ := w.Problem.Demonstrated()
 		var there, other []mdp.Step
 		for _, step := range w.Problem.Demos {
-			demonstrated[step.State] = true
 			if !w.Grid.MDP.Terminal(step.State) {
 				there = append(there, step)
 			}
 		}
 		for s := range w.Grid.MDP.States() {
+			if slices.Contains(demonstrated, s) || w.Grid.MDP.Terminal(s) {
+				continue
+			}
 			for a := range w.Grid.MDP.Actions() {
-				if !demonstrated[s] && !w.Grid.MDP.Terminal(s) {
-					other = append(other, mdp.Step{State: s, Action: a})
-				}
+				other = append(other, mdp.Step{State: s, Action: a})
 			}
 		}
 		for _, part := range []struct {
