@@ -7,16 +7,13 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/mdp"
 )
 
 const (
-	largestJump = 1024 // most informed numbers to jump in,
-	largestMode = 2048 // and most numbers at all
+	largestMode = 4096 // most numbers of a mode
 	idleClimbs  = 16   // climbs in a row, and two for each mode, that led to nothing new, after which none begins
 	climbSteps  = 60   // evaluations of a climb
 	climbWork   = 1e9  // multiplications after which no other climb begins
@@ -38,7 +35,7 @@ type explorer struct {
 }
 
 // searchable reports whether the problem is small enough to look for modes.
-func (t *Target) searchable() bool { return t.Dim() <= largestMode && len(t.informed) <= largestJump }
+func (t *Target) searchable() bool { return t.Dim() <= largestMode }
 
 // explore returns the modes that tries lead to, and those farther out: from the prior mean, where each explanation may
 // open by itself, and from the best mode as long as a better one comes of it, by pushes of single rewards and by soft
@@ -219,10 +216,7 @@ func (t *Target) push(i int) []float64 {
 // follow replaces a direction by the one of length 1 in which the density at the mode falls least for what it says:
 // (I + H)⁻¹ of it. It reports whether there is one.
 func (m *mode) follow(direction []float64) bool {
-	m.within(direction, func(u blas64.Triangular, x blas64.Vector) {
-		blas64.Trsv(blas.Trans, u, x)
-		blas64.Trsv(blas.NoTrans, u, x)
-	})
+	m.condition(direction, func() float64 { return 0 })
 	length := floats.Norm(direction, 2)
 	floats.Scale(1/length, direction)
 	return length > 0 && !math.IsInf(length, 1)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -42,12 +44,12 @@ func (m modes) blocks() []block {
 	for j := range all {
 		all[j] = j
 	}
-	blocks, size, covariances := []block{{at: all, mixture: m.mixture()}, {shifts: m.shifts()}}, 0, m.covariances()
+	blocks, size := []block{{at: all, mixture: m.mixture()}, {shifts: m.shifts()}}, 0
 	for _, at := range m.differences() {
 		if size += len(m) * len(at) * len(at); len(blocks) > mostBlocks || size > blockSize {
 			break
 		}
-		if marginals := m.marginals(at, covariances); len(marginals) > 1 {
+		if marginals := m.marginals(at); len(marginals) > 1 {
 			blocks = append(blocks, block{at: at, mixture: marginals.mixture()})
 		}
 	}
@@ -75,56 +77,14 @@ func share(blocks []block, counts []int) {
 	}
 }
 
-// covariances returns (I + H)⁻¹ of each mode, part by part; nil where it is not found.
-func (m modes) covariances() [][]mat.SymDense {
-	out := make([][]mat.SymDense, len(m))
-	for i, o := range m {
-		inverses := make([]mat.SymDense, len(o.parts))
-		for k := range o.parts {
-			var chol mat.Cholesky
-			chol.SetFromU(&o.parts[k].upper)
-			if chol.InverseTo(&inverses[k]) != nil {
-				inverses = nil
-				break
-			}
-		}
-		out[i] = inverses
-	}
-	return out
-}
-
 // marginals returns those of the modes at some coordinates; of several that are the same, one has all the evidence.
-func (m modes) marginals(at []int, covariances [][]mat.SymDense) modes {
+func (m modes) marginals(at []int) modes {
 	var out modes
-	for i, o := range m {
-		if covariances[i] == nil {
-			continue
-		}
-		u, covariance := make([]float64, len(at)), mat.NewSymDense(len(at), nil)
-		for k, j := range at {
-			u[k] = o.u[j]
-			covariance.SetSym(k, k, 1)
-		}
-		for n, p := range o.parts {
-			for k, j := range at {
-				a, told := slices.BinarySearch(p.at, j)
-				for l := 0; l <= k && told; l++ {
-					if b, told := slices.BinarySearch(p.at, at[l]); told {
-						covariance.SetSym(k, l, covariances[i][n].At(a, b))
-					}
-				}
-			}
-		}
-		var chol mat.Cholesky
-		var precision mat.SymDense
-		if !chol.Factorize(covariance) || chol.InverseTo(&precision) != nil {
-			continue
-		}
-		marginal := newMode(u, &precision)
+	for _, o := range m {
+		marginal := o.marginal(at)
 		if marginal == nil {
 			continue
 		}
-		marginal.evidence = o.evidence
 		if same := out.same(marginal); same >= 0 {
 			out[same].evidence = floats.LogSumExp([]float64{out[same].evidence, o.evidence})
 		} else {
@@ -132,6 +92,53 @@ func (m modes) marginals(at []int, covariances [][]mat.SymDense) modes {
 		}
 	}
 	slices.SortFunc(out, func(a, b *mode) int { return cmp.Compare(b.evidence, a.evidence) })
+	return out
+}
+
+// marginal returns the mode's at some coordinates, nil if it is none to rounding. To these, the others are noise in
+// what is seen of all, G x = G₁ x₁ + G₂ x₂ with x₂ ~ N(0, I): the curvature is
+//
+//	I + G₁ᵀ (I + G₂ G₂ᵀ)⁻¹ G₁.
+func (m *mode) marginal(at []int) *mode {
+	out := &mode{evidence: m.evidence}
+	place := make(map[int]int, len(at))
+	for k, j := range at {
+		out.u, place[j] = append(out.u, m.u[j]), k
+	}
+	for _, p := range m.parts {
+		var in, kept, others []int
+		for k, j := range p.at {
+			if i, ok := place[j]; ok {
+				in, kept = append(in, i), append(kept, k)
+			} else {
+				others = append(others, k)
+			}
+		}
+		if len(kept) == 0 {
+			continue
+		}
+		root := columns(p.root, kept)
+		if len(others) > 0 {
+			lower, _ := seen(columns(p.root, others))
+			if lower == nil {
+				return nil
+			}
+			blas64.Trsm(blas.Left, blas.NoTrans, 1, lower.RawTriangular(), root.RawMatrix())
+		}
+		if !out.add(in, root) {
+			return nil
+		}
+	}
+	out.setRest()
+	return out
+}
+
+// columns returns some columns of a matrix.
+func columns(x *mat.Dense, of []int) *mat.Dense {
+	out := mat.NewDense(x.RawMatrix().Rows, len(of), nil)
+	for k, j := range of {
+		out.SetCol(k, mat.Col(nil, j, x))
+	}
 	return out
 }
 

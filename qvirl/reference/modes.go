@@ -21,8 +21,9 @@ const (
 	distinct  = 4 // or in standard deviations of the narrower
 	inferior  = 9 // nats below the best mode at which one is left out: see beside
 	mostModes = 256
-	modeSize  = 8_000_000 // most numbers in the matrices of all modes
-	little    = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
+	modeSize  = 8_000_000 // most numbers in the roots of all modes
+	little    = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none,
+	lost      = 1e-20     // and on a combination of them that is lost in rounding
 	few       = 25        // samples of a mode, which do not tell what it adds to a variance
 	mostAway  = 1024      // modes that are counted of those that were turned away,
 	crowd     = 0.05      // share of these in the evidence from which on too much is
@@ -44,10 +45,14 @@ type mode struct {
 }
 
 // part is one of the blocks that I + H consists of: coordinates that the demonstrations tell something of, each of them
-// something that depends on the others.
+// something that depends on the others. With few demonstrations H = Gᵀ G has a low rank; what is asked of I + H takes
+// G and, of size r alone, C Cᵀ = I + G Gᵀ (Woodbury):
+//
+//	det(I + H) = det(C)²,   (I + H)⁻¹ = I − Gᵀ (C Cᵀ)⁻¹ G.
 type part struct {
 	at    []int
-	upper mat.TriDense // U of I + H = Uᵀ U
+	root  *mat.Dense    // G, [r, len(at)], r ≤ len(at)
+	lower *mat.TriDense // C, [r, r]
 }
 
 // modes are several maxima of a posterior: explanations of the demonstrations between which no small step leads, such
@@ -122,11 +127,11 @@ func (s *search) crowded() bool {
 	return floats.Sum(all[len(reached):]) > crowd
 }
 
-// size returns how many numbers the matrices have.
+// size returns how many numbers the roots have.
 func (m modes) size() (sum int) {
 	for _, o := range m {
 		for _, p := range o.parts {
-			sum += len(p.at) * len(p.at)
+			sum += len(p.root.RawMatrix().Data)
 		}
 	}
 	return sum
@@ -166,31 +171,43 @@ func (m *mode) squaredUpTo(u []float64, most float64, scratch []float64) (sum fl
 	for _, j := range m.rest {
 		sum += (u[j] - m.u[j]) * (u[j] - m.u[j])
 	}
-	for i := range m.parts {
-		p, offset := &m.parts[i], scratch[:0]
+	for _, p := range m.parts {
+		offset := scratch[:0]
 		for _, j := range p.at {
 			offset = append(offset, u[j]-m.u[j])
 		}
-		upper := p.upper.RawTriangular()
-		for k := range offset {
+		sum += floats.Dot(offset, offset)
+		for k := range p.root.RawMatrix().Rows {
 			if sum > most {
 				return sum
 			}
-			x := floats.Dot(upper.Data[k*upper.Stride+k:k*upper.Stride+upper.N], offset[k:])
+			x := floats.Dot(p.root.RawRowView(k), offset)
 			sum += x * x
 		}
 	}
 	return sum
 }
 
-// within lets do change what of x is at the coordinates of each part, whose factor it is given.
-func (m *mode) within(x []float64, do func(upper blas64.Triangular, x blas64.Vector)) {
+// condition replaces x by what is left of it once G x + noise is known, in each part,
+//
+//	x − Gᵀ (C Cᵀ)⁻¹ (G x + noise),
+//
+// which is (I + H)⁻¹ x without noise, and N(0, (I + H)⁻¹) where x and the noise are standard normal (Matheron's rule).
+func (m *mode) condition(x []float64, noise func() float64) {
 	for _, p := range m.parts {
-		of := make([]float64, len(p.at))
+		of, seen := make([]float64, len(p.at)), make([]float64, p.root.RawMatrix().Rows)
 		for k, j := range p.at {
 			of[k] = x[j]
 		}
-		do(p.upper.RawTriangular(), blas64.Vector{N: len(of), Data: of, Inc: 1})
+		for k := range seen {
+			seen[k] = noise()
+		}
+		gemv(blas.NoTrans, p.root, of, 1, seen)
+		lower, vector := p.lower.RawTriangular(), blas64.Vector{N: len(seen), Data: seen, Inc: 1}
+		blas64.Trsv(blas.NoTrans, lower, vector)
+		blas64.Trsv(blas.Trans, lower, vector)
+		floats.Scale(-1, seen)
+		gemv(blas.Trans, p.root, seen, 1, of)
 		for k, j := range p.at {
 			x[j] = of[k]
 		}
@@ -278,9 +295,8 @@ func (t *Target) rest(u []float64) []float64 {
 // modeAt returns the mode at u, or nil where there is no density.
 func (t *Target) modeAt(u []float64) *mode {
 	logDensity := t.LogLikelihood(u, nil) - floats.Dot(u, u)/2
-	information := mat.NewSymDense(len(u), nil)
-	root := t.addInformation(information)
-	m := newMode(u, priorAnd(information, 1))
+	root := t.information()
+	m := newMode(u, root)
 	if math.IsNaN(logDensity) || m == nil {
 		return nil
 	}
@@ -302,55 +318,117 @@ func (t *Target) modeAt(u []float64) *mode {
 	return m
 }
 
-// newMode returns a mode with a curvature, but for its evidence; nil if that is not positive definite to rounding.
-func newMode(u []float64, curvature *mat.SymDense) *mode {
-	m, told := &mode{u: u}, make([]bool, len(u))
-	for _, at := range joined(curvature) {
-		p, block := part{at: at}, mat.NewSymDense(len(at), nil)
-		for k, j := range at {
-			told[j] = true
-			for l := range k + 1 {
-				block.SetSym(k, l, curvature.At(j, at[l]))
+// newMode returns a mode of the curvature I + Gᵀ G, but for its evidence; nil if that is not positive definite to
+// rounding.
+func newMode(u []float64, root *mat.Dense) *mode {
+	m := &mode{u: u}
+	for _, b := range joined(root) {
+		of := mat.NewDense(len(b.rows), len(b.at), nil)
+		for k, r := range b.rows {
+			for l, j := range b.at {
+				of.Set(k, l, root.At(r, j))
 			}
 		}
-		var chol mat.Cholesky
-		if !chol.Factorize(block) {
+		if !m.add(b.at, of) {
 			return nil
 		}
-		m.logDet += chol.LogDet()
-		chol.UTo(&p.upper)
-		m.parts = append(m.parts, p)
 	}
-	for j := range u {
-		if !told[j] {
-			m.rest = append(m.rest, j)
-		}
-	}
+	m.setRest()
 	return m
 }
 
-// joined returns the blocks that a matrix consists of but for where it is the identity, each with its coordinates in
-// ascending order.
-func joined(x *mat.SymDense) (blocks [][]int) {
-	n := x.SymmetricDim()
-	done := make([]bool, n)
-	for first := range n {
-		if done[first] {
+// add adds a part, and reports whether it is positive definite to rounding.
+func (m *mode) add(at []int, root *mat.Dense) bool {
+	if rows, columns := root.Dims(); rows > columns {
+		var qr mat.QR
+		qr.Factorize(root)
+		var upper mat.Dense
+		qr.RTo(&upper)
+		root = mat.DenseCopyOf(upper.Slice(0, columns, 0, columns))
+	}
+	lower, logDet := seen(root)
+	if lower == nil {
+		return false
+	}
+	m.parts, m.logDet = append(m.parts, part{at, root, lower}), m.logDet+logDet
+	return true
+}
+
+// seen returns C and log det(C Cᵀ), C Cᵀ = I + G Gᵀ the covariance of what is seen, with noise, of standard normal
+// coordinates; nil where it is not positive definite to rounding.
+func seen(root *mat.Dense) (lower *mat.TriDense, logDet float64) {
+	var covariance mat.SymDense
+	covariance.SymOuterK(1, root)
+	for k := range covariance.SymmetricDim() {
+		covariance.SetSym(k, k, covariance.At(k, k)+1)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(&covariance) {
+		return nil, 0
+	}
+	lower = &mat.TriDense{}
+	chol.LTo(lower)
+	return lower, chol.LogDet()
+}
+
+// setRest sets the rest to all coordinates that are in no part.
+func (m *mode) setRest() {
+	parted := make([]bool, len(m.u))
+	for _, p := range m.parts {
+		for _, j := range p.at {
+			parted[j] = true
+		}
+	}
+	for j, in := range parted {
+		if !in {
+			m.rest = append(m.rest, j)
+		}
+	}
+}
+
+// bound are columns of a matrix, in ascending order, that rows of it bind together, and these rows.
+type bound struct{ at, rows []int }
+
+// joined returns the blocks that a matrix consists of but for columns of zeros, and rows that are lost in rounding.
+func joined(root *mat.Dense) (blocks []bound) {
+	rows, columns := root.Dims()
+	block := slices.Repeat([]int{-1}, columns) // of each column, the number of
+	first := make([]int, rows)                 // a row in it, whose first column this is
+	for r := range rows {
+		row := root.RawRowView(r)
+		if first[r] = slices.IndexFunc(row, func(x float64) bool { return x != 0 }); floats.Dot(row, row) < lost {
+			first[r] = -1
 			continue
 		}
-		done[first] = true
-		block := []int{first}
-		for i := 0; i < len(block); i++ {
-			for l := range n {
-				if !done[l] && x.At(block[i], l) != 0 {
-					done[l] = true
-					block = append(block, l)
+		for j, x := range row {
+			switch before := block[j]; {
+			case x == 0 || before == r:
+			case before < 0:
+				block[j] = r
+			default: // all that was together with j is together with the row
+				for l, b := range block {
+					if b == before {
+						block[l] = r
+					}
 				}
 			}
 		}
-		if len(block) > 1 || x.At(first, first) != 1 {
-			slices.Sort(block)
-			blocks = append(blocks, block)
+	}
+	place := map[int]int{}
+	for j, b := range block {
+		if b < 0 {
+			continue
+		}
+		if _, ok := place[b]; !ok {
+			place[b] = len(blocks)
+			blocks = append(blocks, bound{})
+		}
+		blocks[place[b]].at = append(blocks[place[b]].at, j)
+	}
+	for r, j := range first {
+		if j >= 0 {
+			b := &blocks[place[block[j]]]
+			b.rows = append(b.rows, r)
 		}
 	}
 	return blocks
@@ -384,14 +462,14 @@ func (m modes) mixture() mixture {
 	return out
 }
 
-// draw draws from the mixture: U⁻¹ ξ has the covariance (I + H)⁻¹.
+// draw draws from the mixture.
 func (m *mixture) draw(rng *rand.Rand) []float64 {
 	chosen := m.modes[pick(m.weights, rng)]
 	out := make([]float64, len(chosen.u))
 	for i := range out {
 		out[i] = rng.NormFloat64()
 	}
-	chosen.within(out, func(u blas64.Triangular, x blas64.Vector) { blas64.Trsv(blas.NoTrans, u, x) })
+	chosen.condition(out, rng.NormFloat64)
 	floats.Add(out, chosen.u)
 	return out
 }

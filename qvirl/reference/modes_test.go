@@ -134,8 +134,8 @@ func TestManyModesAreFound(t *testing.T) {
 // TestModesOfGaussians: the mixture's density is that of its draws, by their mean and by importance weights towards one
 // of its Gaussians.
 func TestModesOfGaussians(t *testing.T) {
-	of := modes{newMode([]float64{0, 0}, mat.NewSymDense(2, []float64{2, 0.5, 0.5, 1})),
-		newMode([]float64{3, -1}, mat.NewSymDense(2, []float64{5, -1, -1, 4}))}
+	of := modes{newMode([]float64{0, 0}, mat.NewDense(1, 2, []float64{1, 0.5})),
+		newMode([]float64{3, -1}, mat.NewDense(2, 2, []float64{2, -0.5, 0, 1.7}))}
 	of[1].evidence = math.Log(0.25)
 	m := of.mixture()
 	rng := mcmc.Stream(1, 2, 3)
@@ -413,10 +413,7 @@ func TestExplanationsBehindGatesAreSampled(t *testing.T) {
 // something of its own, however little its evidence.
 func TestRecombinationsGoFirst(t *testing.T) {
 	const flips = 9
-	curvature := mat.NewSymDense(flips+1, nil)
-	for j := range flips + 1 {
-		curvature.SetSym(j, j, 1)
-	}
+	root := mat.NewDense(1, flips+1, nil)
 	at := func(evidence float64, flipped uint) *mode {
 		u := make([]float64, flips+1)
 		for j := range u {
@@ -424,7 +421,7 @@ func TestRecombinationsGoFirst(t *testing.T) {
 				u[j] = 3
 			}
 		}
-		o := newMode(u, curvature)
+		o := newMode(u, root)
 		o.evidence = evidence
 		return o
 	}
@@ -467,17 +464,16 @@ func TestMoreExplanationsThanAreKept(t *testing.T) {
 		{40, 600, 0, modeSize / (600 * 600), true},
 	} {
 		var all search
-		curvature := priorAnd(mat.NewSymDense(c.rooms+c.beside, nil), 1)
-		for j := range c.beside {
-			for l := range j + 1 {
-				x := curvature.At(c.rooms+j, c.rooms+l)
-				curvature.SetSym(c.rooms+j, c.rooms+l, x+0.1)
+		root := mat.NewDense(max(c.beside, 1), c.rooms+c.beside, nil)
+		for j := range c.beside { // whose curvature is 0.1 everywhere, beside the prior's, in as many rows
+			for l := range c.beside {
+				root.Set(j, c.rooms+l, math.Sqrt(0.1/float64(c.beside)))
 			}
 		}
 		for room := range c.rooms {
 			u := make([]float64, c.rooms+c.beside)
 			u[room] = 5
-			o := newMode(u, curvature)
+			o := newMode(u, root)
 			if o.evidence = -0.001 * float64(room); room >= mostModes {
 				o.evidence += c.late
 			}
@@ -490,29 +486,27 @@ func TestMoreExplanationsThanAreKept(t *testing.T) {
 	}
 }
 
-// TestPartsOfModes: what is known of a mode is the same whether its curvature is taken apart or not.
+// TestPartsOfModes: what is known of a mode from roots of its curvature is what the matrix itself says.
 func TestPartsOfModes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
-	curvature := priorAnd(mat.NewSymDense(9, nil), 1)
-	for _, block := range [][]int{{0, 5, 7}, {2, 3}, {8}} {
-		root := mat.NewDense(len(block), len(block), nil)
-		for i := range root.RawMatrix().Data {
-			root.RawMatrix().Data[i] = rng.NormFloat64()
-		}
-		var s mat.SymDense
-		s.SymOuterK(1, root)
-		for i, j := range block {
-			for k, l := range block[:i+1] {
-				curvature.SetSym(j, l, curvature.At(j, l)+s.At(i, k))
-			}
+	root := mat.NewDense(12, 9, nil) // the last rows are zero
+	for r, columns := range [][]int{{7, 0}, {2, 3}, {3}, {8}, {0, 5, 7}, {2, 3}, {8}, {1, 5}, {2}} {
+		for _, j := range columns {
+			root.Set(r, j, 2*rng.NormFloat64())
 		}
 	}
+	root.Set(7, 1, 1e-12) // which binds nothing
+	root.Set(7, 5, 1e-12)
+	curvature := mat.NewSymDense(9, nil)
+	curvature.SymOuterK(1, root.T())
+	curvature = priorAnd(curvature, 1)
 	u, at := make([]float64, 9), make([]float64, 9)
 	for j := range u {
 		u[j], at[j] = rng.NormFloat64(), rng.NormFloat64()
 	}
-	m := newMode(u, curvature)
-	if len(m.parts) != 3 || !slices.Equal(m.parts[0].at, []int{0, 5, 7}) || m.parts[2].at[0] != 8 {
+	m := newMode(u, root)
+	if len(m.parts) != 3 || !slices.Equal(m.parts[0].at, []int{0, 5, 7}) || m.parts[2].at[0] != 8 ||
+		(modes{m}).size() != 2*3+2*2+1 {
 		t.Fatalf("parts %+v", m.parts)
 	}
 	var chol mat.Cholesky
@@ -532,7 +526,7 @@ func TestPartsOfModes(t *testing.T) {
 	all := modes{m}
 	mixture := all.mixture()
 	for _, of := range [][]int{{0, 2, 7}, {1, 8}, {3}} {
-		marginal := all.marginals(of, all.covariances())[0]
+		marginal := all.marginals(of)[0]
 		var precision, covariance mat.SymDense
 		covariance.SubsetSym(&inverse, of)
 		var c mat.Cholesky

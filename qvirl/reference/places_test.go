@@ -233,7 +233,7 @@ func TestRareExplanationsAreSaid(t *testing.T) {
 		samples.Set(i, reward, make([]float64, p.MDP.States()))
 	}
 	at := func(reward, evidence float64) *mode {
-		o := newMode([]float64{reward}, mat.NewSymDense(1, []float64{1}))
+		o := newMode([]float64{reward}, mat.NewDense(1, 1, nil))
 		o.evidence = evidence
 		return o
 	}

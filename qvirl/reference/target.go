@@ -257,10 +257,17 @@ func (t *Target) addChosen(dst, chosen []float64) {
 }
 
 // addInformation adds the Fisher information of the demonstrations at the last evaluation to h, [Dim, Dim] (upper
-// triangle): with the scores f(s,a) = β Q(s,a), Σ_s n(s) Cov_(a∼π_β) ∂f(s,a)/∂u. It returns a root of what it adds, of
-// the actions of each demonstrated state the rows √(n(s) π(a|s)) (∂f(s,a)/∂u − E_π ∂f(s,·)/∂u), [len(demoed)·A, Dim];
-// nil without demonstrations.
-func (t *Target) addInformation(h *mat.SymDense) (root *mat.Dense) {
+// triangle).
+func (t *Target) addInformation(h *mat.SymDense) {
+	if root := t.information(); root != nil {
+		blas64.Syrk(blas.Trans, 1, root.RawMatrix(), 1, h.RawSymmetric())
+	}
+}
+
+// information returns a root G of the Fisher information Gᵀ G of the demonstrations at the last evaluation, with the
+// scores f(s,a) = β Q(s,a), Σ_s n(s) Cov_(a∼π_β) ∂f(s,a)/∂u: of the actions of each demonstrated state the rows
+// √(n(s) π(a|s)) (∂f(s,a)/∂u − E_π ∂f(s,·)/∂u), [len(demoed)·A, Dim]; nil without demonstrations.
+func (t *Target) information() *mat.Dense {
 	if len(t.demoed) == 0 {
 		return nil
 	}
@@ -296,7 +303,6 @@ func (t *Target) addInformation(h *mat.SymDense) (root *mat.Dense) {
 			floats.Scale(math.Sqrt(t.total[d]*t.probs[d*actions+a]), row)
 		}
 	}
-	blas64.Syrk(blas.Trans, 1, rows.RawMatrix(), 1, h.RawSymmetric())
 	return rows
 }
 
