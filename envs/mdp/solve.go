@@ -208,10 +208,10 @@ func (o *Solver) better(reward *float64) bool {
 	changed := false
 	for s, held := range sol.Greedy {
 		q := sol.Q[s*actions : (s+1)*actions]
-		best := argmax(q)
-		if !(q[best] > q[held]) {
+		if !slices.ContainsFunc(q, func(x float64) bool { return x > q[held] }) {
 			continue
 		}
+		best := argmax(q)
 		if math.IsNaN(value) {
 			if math.IsNaN(*reward) {
 				*reward = largest(o.immediate)

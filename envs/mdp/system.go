@@ -15,6 +15,7 @@ import (
 type System struct {
 	m         *MDP
 	band      []float64      // [numbered states, lower+1+upper]; column c of row r is at c − r + lower
+	from, to  []int          // the columns of each row that are not all zero, [numbered states]; to is the last
 	inverse   []float64      // of the factors' diagonal, [numbered states]
 	absorbed  [][]Transition // what absorbing states subtract from each row, [numbered states]
 	absorbing []float64      // the diagonal in absorbing states, [S]
@@ -26,8 +27,12 @@ type System struct {
 func (m *MDP) NewSystem() *System {
 	count := len(m.order.state)
 	y := &System{
-		m: m, band: make([]float64, count*(m.order.lower+1+m.order.upper)), inverse: make([]float64, count),
+		m: m, band: make([]float64, count*(m.order.lower+1+m.order.upper)),
+		from: make([]int, count), to: make([]int, count), inverse: make([]float64, count),
 		absorbed: make([][]Transition, count), absorbing: make([]float64, m.states),
+	}
+	for r := range count {
+		y.from[r], y.to[r] = r, r
 	}
 	for s := range m.states {
 		y.clearRow(s)
@@ -43,14 +48,14 @@ func (y *System) row(r int) []float64 {
 
 // clearRow sets a state's row to that of the identity.
 func (y *System) clearRow(s int) {
-	r := y.m.order.place[s]
+	r := int(y.m.order.place[s])
 	if r < 0 {
 		y.absorbing[s] = 1
 		return
 	}
-	row := y.row(int(r))
-	clear(row)
-	row[y.m.order.lower] = 1
+	row, lower := y.row(r), y.m.order.lower
+	clear(row[y.from[r]-r+lower : y.to[r]-r+lower+1])
+	y.from[r], y.to[r], row[lower] = r, r, 1
 	y.absorbed[r] = y.absorbed[r][:0]
 }
 
@@ -68,6 +73,7 @@ func (y *System) subtract(s, a int, weight float64) {
 	for k, to := range next {
 		if c := int(y.m.order.place[to]); c >= 0 {
 			row[c-r+y.m.order.lower] -= weight * prob[k]
+			y.from[r], y.to[r] = min(y.from[r], c), max(y.to[r], c)
 		} else {
 			y.absorbed[r] = append(y.absorbed[r], Transition{int(to), weight * prob[k]})
 		}
@@ -91,19 +97,21 @@ func (y *System) setPolicy(policy []float64, discount float64) {
 // where the rows before first hold theirs already: a row's depend on no row below. It returns the number of
 // multiplications.
 func (y *System) factorizeFrom(first int) (work int) {
-	lower, upper, count := y.m.order.lower, y.m.order.upper, len(y.inverse)
-	for r := first; r < count; r++ {
+	lower := y.m.order.lower
+	for r := first; r < len(y.inverse); r++ {
 		row := y.row(r)
-		for pivot := max(0, r-lower); pivot < r; pivot++ {
+		for pivot := y.from[r]; pivot < r; pivot++ {
 			at := pivot - r + lower
 			if row[at] == 0 {
 				continue
 			}
-			above := y.row(pivot)[lower:] // columns pivot, pivot+1, …
-			above = above[:min(upper+1, count-pivot)]
 			row[at] *= y.inverse[pivot]
-			floats.AddScaled(row[at+1:at+len(above)], -row[at], above[1:])
-			work += len(above)
+			if above := y.row(pivot)[lower+1 : lower+1+y.to[pivot]-pivot]; len(above) > 0 { // columns pivot+1, …
+				floats.AddScaled(row[at+1:at+1+len(above)], -row[at], above)
+				y.to[r] = max(y.to[r], y.to[pivot])
+				work += len(above)
+			}
+			work++
 		}
 		y.inverse[r] = 1 / row[lower]
 	}
@@ -134,7 +142,12 @@ func (y *System) FactorizePolicy(action []int, discount float64) (work float64) 
 func (y *System) scratch() []float64 { return make([]float64, len(y.inverse)) }
 
 // solveWork returns the number of multiplications of a solution.
-func (y *System) solveWork() float64 { return float64(len(y.band)) }
+func (y *System) solveWork() (work float64) {
+	for r, to := range y.to {
+		work += float64(to - y.from[r] + 1)
+	}
+	return work
+}
 
 // LogDet returns the log of the determinant, which is positive, after a call of FactorizePolicy.
 func (y *System) LogDet() float64 {
@@ -159,7 +172,7 @@ func (y *System) LogDet() float64 {
 // solve replaces x [S] by the solution of A x = b, given as x; factorizeFrom must have been called. z is scratch space,
 // [numbered states].
 func (y *System) solve(x, z []float64) {
-	lower, upper, state := y.m.order.lower, y.m.order.upper, y.m.order.state
+	lower, state := y.m.order.lower, y.m.order.state
 	for s, r := range y.m.order.place {
 		if r < 0 {
 			x[s] /= y.absorbing[s]
@@ -170,32 +183,36 @@ func (y *System) solve(x, z []float64) {
 		for _, t := range y.absorbed[r] {
 			sum += t.Prob * x[t.Next]
 		}
-		first := max(0, r-lower)
-		z[r] = sum - floats.Dot(y.row(r)[first-r+lower:lower], z[first:r])
+		if from := y.from[r]; from < r {
+			sum -= floats.Dot(y.row(r)[from-r+lower:lower], z[from:r])
+		}
+		z[r] = sum
 	}
 	for r := len(z) - 1; r >= 0; r-- {
-		row := y.row(r)[lower:]
-		after := min(upper, len(z)-1-r)
-		z[r] = (z[r] - floats.Dot(row[1:1+after], z[r+1:r+1+after])) * y.inverse[r]
+		if to := y.to[r]; to > r {
+			z[r] -= floats.Dot(y.row(r)[lower+1:lower+1+to-r], z[r+1:to+1])
+		}
+		z[r] *= y.inverse[r]
 		x[state[r]] = z[r]
 	}
 }
 
 // solveTransposed replaces x [S] by the solution of Aᵀ x = b in the same way.
 func (y *System) solveTransposed(x, z []float64) {
-	lower, upper, state := y.m.order.lower, y.m.order.upper, y.m.order.state
+	lower, state := y.m.order.lower, y.m.order.state
 	for r, s := range state {
 		z[r] = x[s]
 	}
 	for r := range z {
-		row := y.row(r)[lower:]
 		z[r] *= y.inverse[r]
-		after := min(upper, len(z)-1-r)
-		floats.AddScaled(z[r+1:r+1+after], -z[r], row[1:1+after])
+		if to := y.to[r]; to > r {
+			floats.AddScaled(z[r+1:to+1], -z[r], y.row(r)[lower+1:lower+1+to-r])
+		}
 	}
 	for r := len(z) - 1; r >= 0; r-- {
-		first := max(0, r-lower)
-		floats.AddScaled(z[first:r], -z[r], y.row(r)[first-r+lower:lower])
+		if from := y.from[r]; from < r {
+			floats.AddScaled(z[from:r], -z[r], y.row(r)[from-r+lower:lower])
+		}
 		x[state[r]] = z[r]
 		for _, t := range y.absorbed[r] {
 			x[t.Next] += t.Prob * z[r]
