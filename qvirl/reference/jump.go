@@ -22,7 +22,8 @@ const (
 	settleWork  = 2e8  // multiplications take
 	idleShare   = 0.1  // how much less often chains jump in a block where that has not led from one mode to another
 	mostBlocks  = 64
-	blockSize   = 4e6 // most numbers in their matrices together
+	blockSize   = 4e6 // most numbers in their matrices together,
+	blockWork   = 4e9 // and most multiplications that these take
 )
 
 // block is some coordinates of u with the marginals there of the approximations at modes. Demonstrations in several
@@ -46,7 +47,8 @@ func (m modes) blocks() []block {
 	}
 	blocks, size := []block{{at: all, mixture: m.mixture()}, {shifts: m.shifts()}}, 0
 	for _, at := range m.differences() {
-		if size += len(m) * len(at) * len(at); len(blocks) > mostBlocks || size > blockSize {
+		size += len(m) * len(at) * len(at)
+		if len(blocks) > mostBlocks || size > blockSize || float64(len(blocks))*m.seenWork() > blockWork {
 			break
 		}
 		if marginals := m.marginals(at); len(marginals) > 1 {
@@ -131,6 +133,17 @@ func (m *mode) marginal(at []int) *mode {
 	}
 	out.setRest()
 	return out
+}
+
+// seenWork returns how many multiplications it takes to find the covariance of what is seen of all modes.
+func (m modes) seenWork() (work float64) {
+	for _, o := range m {
+		for _, p := range o.parts {
+			rows, columns := p.root.Dims()
+			work += float64(rows) * float64(rows) * float64(columns) / 2
+		}
+	}
+	return work
 }
 
 // columns returns some columns of a matrix.

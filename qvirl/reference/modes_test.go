@@ -80,7 +80,7 @@ func secondShare() float64 {
 
 // TestModesAreFound: both explanations of the detour, with their shares within Laplace's error.
 func TestModesAreFound(t *testing.T) {
-	for _, length := range []int{40, 300} {
+	for _, length := range []int{40, 300, 600} {
 		target, err := NewTarget(detours(t, 1, length))
 		if err != nil {
 			t.Fatal(err)
