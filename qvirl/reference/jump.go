@@ -6,10 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
@@ -97,44 +94,6 @@ func (m modes) marginals(at []int) modes {
 	return out
 }
 
-// marginal returns the mode's at some coordinates, nil if it is none to rounding. To these, the others are noise in
-// what is seen of all, G x = G₁ x₁ + G₂ x₂ with x₂ ~ N(0, I): the curvature is
-//
-//	I + G₁ᵀ (I + G₂ G₂ᵀ)⁻¹ G₁.
-func (m *mode) marginal(at []int) *mode {
-	out := &mode{evidence: m.evidence}
-	place := make(map[int]int, len(at))
-	for k, j := range at {
-		out.u, place[j] = append(out.u, m.u[j]), k
-	}
-	for _, p := range m.parts {
-		var in, kept, others []int
-		for k, j := range p.at {
-			if i, ok := place[j]; ok {
-				in, kept = append(in, i), append(kept, k)
-			} else {
-				others = append(others, k)
-			}
-		}
-		if len(kept) == 0 {
-			continue
-		}
-		root := columns(p.root, kept)
-		if len(others) > 0 {
-			lower, _ := seen(columns(p.root, others))
-			if lower == nil {
-				return nil
-			}
-			blas64.Trsm(blas.Left, blas.NoTrans, 1, lower.RawTriangular(), root.RawMatrix())
-		}
-		if !out.add(in, root) {
-			return nil
-		}
-	}
-	out.setRest()
-	return out
-}
-
 // seenWork returns how many multiplications it takes to find the covariance of what is seen of all modes.
 func (m modes) seenWork() (work float64) {
 	for _, o := range m {
@@ -144,15 +103,6 @@ func (m modes) seenWork() (work float64) {
 		}
 	}
 	return work
-}
-
-// columns returns some columns of a matrix.
-func columns(x *mat.Dense, of []int) *mat.Dense {
-	out := mat.NewDense(x.RawMatrix().Rows, len(of), nil)
-	for k, j := range of {
-		out.SetCol(k, mat.Col(nil, j, x))
-	}
-	return out
 }
 
 // reach adds the modes that climbs from some positions lead to, and returns all that are reached, inferior ones too. It
