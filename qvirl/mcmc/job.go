@@ -67,7 +67,7 @@ func (j *Job) Seconds() float64 {
 }
 
 // WarmUp tells what share of the problem's warm-up is done, in [0, 1].
-func (j *Job) WarmUp(share float64) { j.report(warmUpShare*share, "warming up") }
+func (j *Job) WarmUp(share float64, status string) { j.report(warmUpShare*share, status) }
 
 // Report tells what share of the sampling after the warm-up is done, in [0, 1].
 func (j *Job) Report(share float64, status string) {
@@ -155,17 +155,19 @@ const (
 // without Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 	collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
-	var perChain, reached, next, expected int // of iterations; before the first look nobody knows what to expect
-	found := ""
+	var perChain, reached, next, expected int // of iterations
+	found, done := "", 0.0                    // share of the sampling
 	begin := func() {
-		perChain, reached = b.Samples/b.Chains, 0
+		perChain, reached, expected = b.Samples/b.Chains, 0, 0
 		next = max(int(cmp.Or(b.FirstLook, firstLook)*float64(perChain)), b.MinIterations)
-		expected = 2 * next
 	}
 	begin()
 	for {
 		total := min(next, b.MaxIterations)
 		next = int(roundGrowth * float64(total))
+		// What is to come has the rest of the progress, another look after this one too: nobody knows whether it is due.
+		left, toCome := 1-done, float64(max(expected, min(next, b.MaxIterations))-reached)
+		share := func(iterations int) float64 { return 1 - left*(1-float64(iterations-reached)/toCome) }
 		var parts atomic.Int64
 		if err := j.Each(b.Chains, func(i int) error {
 			for part := range roundParts {
@@ -173,14 +175,13 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 					return err
 				}
 				made := reached + (total-reached)*int(parts.Add(1))/(roundParts*b.Chains)
-				j.Report(min(1, float64(made)/float64(expected)),
-					fmt.Sprintf("%d iterations of %d chains%s", made, b.Chains, found))
+				j.Report(share(made), fmt.Sprintf("%d iterations of %d chains%s", made, b.Chains, found))
 			}
 			return nil
 		}); err != nil {
 			return nil, Diagnostics{}, err
 		}
-		reached = total
+		reached, done = total, share(total)
 		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError,
 			MaxPolicyError: b.MaxPolicyError}
 		var p *Posterior

@@ -128,10 +128,11 @@ type sampling struct {
 	from    irl.Posterior // that every fourth chain starts from a draw of; may be nil
 	chains  []*chain
 	found   search       // explanations
-	parts   atomic.Int64 // of the warm-up that are done, a quarter of a chain's each
+	parts   atomic.Int64 // of the warm-up that are done (see turnParts)
 }
 
 func (s *sampling) run(ctx context.Context) (*Posterior, error) {
+	s.job.WarmUp(0, "looking for explanations")
 	if err := s.job.Time(func() error { return s.prepare(ctx) }); err != nil {
 		return nil, err
 	}

@@ -74,6 +74,9 @@ func (s *sampling) newPilot() *pilot {
 	return p
 }
 
+// turnParts is how often the progress of each chain's turns is told.
+const turnParts = 8
+
 // turns makes count transitions of each chain, of the kernels in turn, while it adapts their step sizes. It adds the
 // positions, and the curvature at every curvatureEvery-th of them, to the pilot, unless that is nil.
 func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error {
@@ -89,6 +92,9 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 		for i := range count {
 			if err := ctx.Err(); err != nil {
 				return err
+			}
+			if i*turnParts/count < (i+1)*turnParts/count {
+				s.job.WarmUp(float64(s.parts.Add(1))/float64(4*turnParts*len(s.chains)), "warming up")
 			}
 			k.hamiltonian.step = leap.Next(k.move(hamiltonianKernel))
 			if i%sliceEvery == 0 {
@@ -114,7 +120,6 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 		if walking {
 			k.walker.StepSize = walk.Average()
 		}
-		s.job.WarmUp(float64(s.parts.Add(1)) / float64(4*len(s.chains)))
 		return nil
 	})
 }
