@@ -2,6 +2,7 @@ package mdp
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,12 @@ func randomMDP(t *rapid.T) *MDP {
 	if err != nil {
 		t.Fatal(err)
 	}
+	absorbing := m.absorbing()
+	hubs := slices.DeleteFunc(rapid.Permutation(m.order.state).Draw(t, "order"), func(s int32) bool {
+		return slices.Contains(absorbing, s)
+	})
+	hubs = hubs[:rapid.IntRange(0, min(3, len(hubs))).Draw(t, "hubs")]
+	m.order = m.narrowest(m.Joined(), absorbing, hubs, func(o order) int { return o.lower + o.upper })
 	return m
 }
 

@@ -6,8 +6,9 @@ import "slices"
 type order struct {
 	place        []int32 // number of each state, −1 of those that are left out, [S]
 	state        []int32 // the state of each number
+	hubs         int     // the last so many states, which many transitions join; of all others,
 	lower, upper int     // how far below and above its own number a state's successors are numbered
-	span         int     // by how much a state and its successors differ at most
+	span         int     // and by how much a state and its successors differ at most
 }
 
 // Joined returns of each state those that a transition leads to or comes from, in rising order, itself left out.
@@ -36,53 +37,87 @@ func (m *MDP) successors(s int) []int32 {
 // makes a band much narrower.
 const sparse = 0.25
 
-// elimination returns the order in which linear systems are solved: without absorbing states, which lead to no other.
+// dense reports whether there are more.
+func (m *MDP) dense() bool {
+	return float64(len(m.next)) > sparse*float64(m.actions)*float64(m.states)*float64(m.states)
+}
+
+const (
+	mostHubs = 16 // in an order
+	worthHub = 2  // factor by which hubs must make the elimination cheaper
+)
+
+// elimination returns the order in which linear systems are solved, without absorbing states. Hubs come last where that makes it much cheaper: a state that leads to many rooms would put all of them side by side.
 func (m *MDP) elimination() order {
-	var absorbing []int32
-	for s := range int32(m.states) {
-		if !slices.ContainsFunc(m.successors(int(s)), func(to int32) bool { return to != s }) {
-			absorbing = append(absorbing, s)
+	joined, absorbing := m.Joined(), m.absorbing()
+	width := func(o order) int { return o.lower + o.upper }
+	best := m.narrowest(joined, absorbing, nil, width)
+	if m.dense() {
+		return best
+	}
+	byDegree := slices.DeleteFunc(slices.Clone(best.state), func(s int32) bool { return len(joined[s]) < 3 })
+	slices.SortStableFunc(byDegree, func(a, b int32) int { return len(joined[b]) - len(joined[a]) })
+	for hubs := 1; hubs <= min(mostHubs, len(byDegree)); hubs++ {
+		if o := m.narrowest(joined, absorbing, byDegree[:hubs], width); worthHub*o.work() < best.work() {
+			best = o
 		}
 	}
-	return m.narrowest(absorbing, func(o order) int { return o.lower + o.upper })
+	return best
+}
+
+// absorbing returns the states that lead to no other.
+func (m *MDP) absorbing() (out []int32) {
+	for s := range int32(m.states) {
+		if !slices.ContainsFunc(m.successors(int(s)), func(to int32) bool { return to != s }) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// work returns about how many multiplications an elimination takes.
+func (o *order) work() int {
+	return len(o.state) * ((o.lower+1)*(o.upper+1) + o.hubs*(o.lower+o.upper+o.hubs+2))
 }
 
 // Numbering returns numbers of the states, [S], that are near each other for a state and its successors, and by how
 // much two such differ at most.
 func (m *MDP) Numbering() (place []int32, span int) {
-	o := m.narrowest(nil, func(o order) int { return o.span })
+	o := m.narrowest(m.Joined(), nil, nil, func(o order) int { return o.span })
 	return o.place, o.span
 }
 
 // narrowest returns the MDP's own order of the states but for the left out ones or, if that has less of a width, that
-// of cuthillMcKee.
-func (m *MDP) narrowest(leftOut []int32, width func(order) int) order {
+// of cuthillMcKee, in either case with the hubs last.
+func (m *MDP) narrowest(joined [][]int32, leftOut, hubs []int32, width func(order) int) order {
+	apart := slices.Sorted(slices.Values(slices.Concat(leftOut, hubs)))
 	var own []int32
 	for s := range int32(m.states) {
-		if _, out := slices.BinarySearch(leftOut, s); !out {
+		if _, out := slices.BinarySearch(apart, s); !out {
 			own = append(own, s)
 		}
 	}
-	kept := m.numbered(own)
-	if float64(len(m.next)) > sparse*float64(m.actions)*float64(m.states)*float64(m.states) {
+	kept := m.numbered(own, hubs)
+	if m.dense() {
 		return kept
 	}
-	if near := m.numbered(cuthillMcKee(m.Joined(), leftOut)); width(near) < width(kept) {
+	if near := m.numbered(cuthillMcKee(joined, apart), hubs); width(near) < width(kept) {
 		return near
 	}
 	return kept
 }
 
-// numbered returns the order of the given states, in which all others are left out.
-func (m *MDP) numbered(state []int32) order {
-	o := order{place: slices.Repeat([]int32{-1}, m.states), state: state}
-	for i, s := range state {
+// numbered returns the order of the given states, hubs last, in which all others are left out.
+func (m *MDP) numbered(state, hubs []int32) order {
+	banded := int32(len(state))
+	o := order{place: slices.Repeat([]int32{-1}, m.states), state: append(state, hubs...), hubs: len(hubs)}
+	for i, s := range o.state {
 		o.place[s] = int32(i)
 	}
 	for i, s := range state {
 		least, most := i, i
 		for _, to := range m.successors(int(s)) {
-			if j := int(o.place[to]); j >= 0 {
+			if j := int(o.place[to]); j >= 0 && int32(j) < banded {
 				least, most = min(least, j), max(most, j)
 			}
 		}

@@ -370,6 +370,57 @@ func TestNumberingDoesNotMatter(t *testing.T) {
 	}
 }
 
+// TestHubsComeLast: rooms that a hall leads to, and from which episodes begin anew there, are solved one by one.
+func TestHubsComeLast(t *testing.T) {
+	const rooms, width, actions = 30, 3, 2
+	size := width * width
+	states := rooms*size + 1
+	rng := rand.New(rand.NewPCG(7, 8))
+	name := rng.Perm(states) // the last is the hall's
+	rows, reward := make([][]Transition, states*actions), make([]float64, states)
+	hall := name[states-1]
+	for cell := range states - 1 {
+		room, x, y := cell/size, cell%size%width, cell%size/width
+		to := []int{name[room*size+y*width+(x+1)%width], name[room*size+(y+1)%width*width+x]}
+		for a := range actions {
+			rows[name[cell]*actions+a] = []Transition{{to[a], 0.9}, {hall, 0.1}}
+		}
+		reward[name[cell]] = rng.NormFloat64()
+	}
+	for room := range rooms {
+		for a := range actions {
+			rows[hall*actions+a] = append(rows[hall*actions+a], Transition{name[room*size+a], 1. / rooms})
+		}
+	}
+	m, err := New(states, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.order.hubs != 1 || int(m.order.state[states-1]) != hall || m.order.lower+m.order.upper > 2*size {
+		t.Errorf("%d hubs, a band of %d + %d", m.order.hubs, m.order.lower, m.order.upper)
+	}
+	solver, err := m.NewSolver(0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		solution, err := solver.SolveNear(reward)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want, err := m.ValueIteration(reward, 0.95, 1e-12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := largestGap(solution.V, want); gap > 1e-10 {
+			t.Errorf("values differ by %g from those of value iteration", gap)
+		}
+		for range 5 {
+			reward[rng.IntN(states)] += rng.NormFloat64()
+		}
+	}
+}
+
 func TestSolveRefuses(t *testing.T) {
 	m := chain(t)
 	reward, policy := make([]float64, 3), m.Uniform()
