@@ -44,10 +44,12 @@ func (m *MDP) dense() bool {
 
 const (
 	mostHubs = 16 // in an order
+	hubJoins = 8  // more states than these are joined to a hub
 	worthHub = 2  // factor by which hubs must make the elimination cheaper
 )
 
-// elimination returns the order in which linear systems are solved, without absorbing states. Hubs come last where that makes it much cheaper: a state that leads to many rooms would put all of them side by side.
+// elimination returns the order in which linear systems are solved, without absorbing states. Hubs come last where that
+// makes it much cheaper: a state that leads to many rooms would put all of them side by side.
 func (m *MDP) elimination() order {
 	joined, absorbing := m.Joined(), m.absorbing()
 	width := func(o order) int { return o.lower + o.upper }
@@ -55,7 +57,7 @@ func (m *MDP) elimination() order {
 	if m.dense() {
 		return best
 	}
-	byDegree := slices.DeleteFunc(slices.Clone(best.state), func(s int32) bool { return len(joined[s]) < 3 })
+	byDegree := slices.DeleteFunc(slices.Clone(best.state), func(s int32) bool { return len(joined[s]) <= hubJoins })
 	slices.SortStableFunc(byDegree, func(a, b int32) int { return len(joined[b]) - len(joined[a]) })
 	for hubs := 1; hubs <= min(mostHubs, len(byDegree)); hubs++ {
 		if o := m.narrowest(joined, absorbing, byDegree[:hubs], width); worthHub*o.work() < best.work() {

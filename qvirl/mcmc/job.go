@@ -165,7 +165,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 	for {
 		total := min(next, b.MaxIterations)
 		next = int(roundGrowth * float64(total))
-		// What is to come has the rest of the progress, another look after this one too: nobody knows whether it is due.
+		// What is to come has the rest of the progress, another look after this one too: nobody knows if it is due.
 		left, toCome := 1-done, float64(max(expected, min(next, b.MaxIterations))-reached)
 		share := func(iterations int) float64 { return 1 - left*(1-float64(iterations-reached)/toCome) }
 		var parts atomic.Int64

@@ -72,7 +72,8 @@ func (r *reader) rows(name string, shape []int) *mat.Dense {
 	}
 	last := len(a.Shape) - 1
 	if last < 0 || !slices.Equal(a.Shape[:last], shape) || len(a.Data) == 0 {
-		r.err = fmt.Errorf("%s has the shape %v, want %v as %s and one more axis", name, a.Shape, shape, priorMean)
+		r.err = fmt.Errorf("%s has the shape %v, want that of %s, %v, and one more axis", name,
+			a.Shape, priorMean, shape)
 		return nil
 	}
 	return mat.NewDense(len(a.Data)/a.Shape[last], a.Shape[last], a.Data)

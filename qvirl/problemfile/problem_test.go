@@ -349,7 +349,7 @@ func TestBadProblems(t *testing.T) {
 			`array "prior_kernel": its dtype is "<f8" and its shape [], want texts`},
 		"features' shape": {kernel(map[string]*npz.Array{"state_features": {Shape: []int{3},
 			Data: make([]float64, 3)}}),
-			"state_features has the shape [3], want [3] as prior_mean and one more axis"},
+			"state_features has the shape [3], want that of prior_mean, [3], and one more axis"},
 		"lengthscale's shape": {kernel(map[string]*npz.Array{"prior_lengthscale": {Shape: []int{1, 1},
 			Data: []float64{1}}}),
 			"prior_lengthscale has the shape [1 1]"},
