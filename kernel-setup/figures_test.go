@@ -213,7 +213,7 @@ func missingFigures(t *testing.T, ctx context.Context, url string, figures []pla
 			return got.Missing
 		}
 		if got.Built && !built {
-			built, deadline = true, time.Now().Add(20*time.Second) // a busy machine draws slowly
+			built, deadline = true, time.Now().Add(time.Minute) // a busy machine draws slowly
 		}
 	}
 }
