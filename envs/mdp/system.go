@@ -10,8 +10,8 @@ import (
 // System is the matrix I − γ P_π of a policy, and after factorizeFrom its LU factors. Absorbing states come first and
 // are eliminated by hand; most others are in band storage, in an order that keeps the band narrow: in a gridworld,
 // whatever its numbering, it is as wide as the grid. The last are hubs, whose rows and columns are dense. Elimination
-// needs no pivoting: for γ < 1 every row is strictly diagonally dominant (Golub & Van Loan, Sec. 4.1), which also bounds
-// the growth of rounding errors by 2. A System is not for concurrent use.
+// needs no pivoting: for γ < 1 every row is strictly diagonally dominant (Golub & Van Loan, Sec. 4.1), which also
+// bounds the growth of rounding errors by 2. A System is not for concurrent use.
 type System struct {
 	m         *MDP
 	band      []float64      // [banded states, lower+1+upper]; column c of row r is at c − r + lower
