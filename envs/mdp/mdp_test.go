@@ -39,7 +39,7 @@ func randomMDP(t *rapid.T) *MDP {
 		return slices.Contains(absorbing, s)
 	})
 	hubs = hubs[:rapid.IntRange(0, min(3, len(hubs))).Draw(t, "hubs")]
-	m.order = m.narrowest(m.Joined(), absorbing, hubs, func(o order) int { return o.lower + o.upper })
+	m.order = m.narrowest(m.neighbours(), absorbing, hubs, func(o order) int { return o.lower + o.upper })
 	return m
 }
 

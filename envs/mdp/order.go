@@ -37,9 +37,12 @@ func (m *MDP) successors(s int) []int32 {
 // makes a band much narrower.
 const sparse = 0.25
 
-// dense reports whether there are more.
-func (m *MDP) dense() bool {
-	return float64(len(m.next)) > sparse*float64(m.actions)*float64(m.states)*float64(m.states)
+// neighbours returns Joined, or nil where there are more.
+func (m *MDP) neighbours() [][]int32 {
+	if float64(len(m.next)) > sparse*float64(m.actions)*float64(m.states)*float64(m.states) {
+		return nil
+	}
+	return m.Joined()
 }
 
 const (
@@ -51,10 +54,10 @@ const (
 // elimination returns the order in which linear systems are solved, without absorbing states. Hubs come last where that
 // makes it much cheaper: a state that leads to many rooms would put all of them side by side.
 func (m *MDP) elimination() order {
-	joined, absorbing := m.Joined(), m.absorbing()
+	joined, absorbing := m.neighbours(), m.absorbing()
 	width := func(o order) int { return o.lower + o.upper }
 	best := m.narrowest(joined, absorbing, nil, width)
-	if m.dense() {
+	if joined == nil {
 		return best
 	}
 	byDegree := slices.DeleteFunc(slices.Clone(best.state), func(s int32) bool { return len(joined[s]) <= hubJoins })
@@ -85,12 +88,12 @@ func (o *order) work() int {
 // Numbering returns numbers of the states, [S], that are near each other for a state and its successors, and by how
 // much two such differ at most.
 func (m *MDP) Numbering() (place []int32, span int) {
-	o := m.narrowest(m.Joined(), nil, nil, func(o order) int { return o.span })
+	o := m.narrowest(m.neighbours(), nil, nil, func(o order) int { return o.span })
 	return o.place, o.span
 }
 
 // narrowest returns the MDP's own order of the states but for the left out ones or, if that has less of a width, that
-// of cuthillMcKee, in either case with the hubs last.
+// of cuthillMcKee if the neighbours are given, in either case with the hubs last.
 func (m *MDP) narrowest(joined [][]int32, leftOut, hubs []int32, width func(order) int) order {
 	apart := slices.Sorted(slices.Values(slices.Concat(leftOut, hubs)))
 	var own []int32
@@ -100,7 +103,7 @@ func (m *MDP) narrowest(joined [][]int32, leftOut, hubs []int32, width func(orde
 		}
 	}
 	kept := m.numbered(own, hubs)
-	if m.dense() {
+	if joined == nil {
 		return kept
 	}
 	if near := m.numbered(cuthillMcKee(joined, apart), hubs); width(near) < width(kept) {

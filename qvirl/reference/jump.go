@@ -42,10 +42,10 @@ func (m modes) blocks() []block {
 	for j := range all {
 		all[j] = j
 	}
-	blocks, size := []block{{at: all, mixture: m.mixture()}, {shifts: m.shifts()}}, 0
+	blocks, size, work := []block{{at: all, mixture: m.mixture()}, {shifts: m.shifts()}}, 0, m.seenWork()
 	for _, at := range m.differences() {
 		size += len(m) * len(at) * len(at)
-		if len(blocks) > mostBlocks || size > blockSize || float64(len(blocks))*m.seenWork() > blockWork {
+		if len(blocks) > mostBlocks || size > blockSize || float64(len(blocks))*work > blockWork {
 			break
 		}
 		if marginals := m.marginals(at); len(marginals) > 1 {
