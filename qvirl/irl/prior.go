@@ -172,26 +172,48 @@ func factorCovariance(cov *mat.SymDense) (*mat.Dense, error) {
 		chol.LTo(&lower)
 		factor.Copy(&lower)
 	} else {
-		values, vectors, err := eigen(corr)
-		if err != nil {
+		if err := semidefinite(corr); err != nil {
 			return nil, err
 		}
-		first := 0
-		for values[first] <= float64(n)*0x1p-52*values[n-1] {
-			first++
+		if factor, err = principal(corr); err != nil {
+			return nil, err
 		}
-		for j := first; j < n; j++ {
-			for i := 0; i < n; i++ {
-				factor.Set(i, j-first, math.Sqrt(values[j])*vectors.At(i, j))
-			}
-		}
-		factor = factor.Slice(0, n, 0, n-first).(*mat.Dense)
 	}
 	for i, s := range std {
 		row := factor.RowView(i).(*mat.VecDense)
 		row.ScaleVec(s, row)
 	}
 	return factor, nil
+}
+
+// principal returns V √Λ [n, rank] of a positive semi-definite C = V Λ Vᵀ without the eigenvalues that rounding could
+// have made, the smallest first: with C = U Uᵀ by pivoted Cholesky, whose U has as many columns as C has rank, and
+// Uᵀ U = W Λ Wᵀ, it is U W. Where the rank is low, that takes a small part of the time of the eigenvectors of C.
+func principal(corr *mat.SymDense) (*mat.Dense, error) {
+	n := corr.SymmetricDim()
+	var pivoted mat.PivotedCholesky
+	pivoted.Factorize(corr, -1)
+	root, upper := mat.NewDense(n, pivoted.Rank(), nil), pivoted.RawU()
+	for c, i := range pivoted.ColumnPivots(nil) {
+		for k := range min(c+1, pivoted.Rank()) {
+			root.Set(i, k, upper.At(k, c))
+		}
+	}
+	var square mat.SymDense
+	square.SymOuterK(1, root.T())
+	var eig mat.EigenSym
+	if !eig.Factorize(&square, true) {
+		return nil, errEigen
+	}
+	values := eig.Values(nil)
+	first := 0
+	for values[first] <= float64(n)*0x1p-52*values[len(values)-1] {
+		first++
+	}
+	var vectors, factor mat.Dense
+	eig.VectorsTo(&vectors)
+	factor.Mul(root, vectors.Slice(0, len(values), first, len(values)))
+	return &factor, nil
 }
 
 // correlation splits a covariance into correlations [n, n] and standard deviations [n]. Where a variance is zero, so
@@ -221,26 +243,37 @@ func correlation(cov *mat.SymDense) (*mat.SymDense, []float64, error) {
 	return corr, std, nil
 }
 
-// eigen returns the eigenvalues, ascending, and the eigenvectors of a correlation matrix, or says that it is not
-// positive semi-definite.
-func eigen(corr *mat.SymDense) ([]float64, *mat.Dense, error) {
+var errEigen = errors.New("irl: the eigenvalues of the prior covariance could not be computed")
+
+// semidefinite refuses a correlation matrix C that is not positive semi-definite but for rounding. Of most that are,
+// C + indefinite·I has a Cholesky factor, which is found sooner than eigenvalues.
+func semidefinite(corr *mat.SymDense) error {
+	n := corr.SymmetricDim()
+	shifted := mat.NewSymDense(n, nil)
+	shifted.CopySym(corr)
+	largest := 0.0
+	for i := range n {
+		largest = max(largest, corr.At(i, i))
+		shifted.SetSym(i, i, corr.At(i, i)+indefinite)
+	}
+	if largest == 0 {
+		return fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
+	}
+	var chol mat.Cholesky
+	if chol.Factorize(shifted) {
+		return nil
+	}
 	var eig mat.EigenSym
-	if !eig.Factorize(corr, true) {
-		return nil, nil, fmt.Errorf("irl: the eigenvalues of the prior covariance could not be computed")
+	if !eig.Factorize(corr, false) {
+		return errEigen
 	}
 	values := eig.Values(nil)
-	smallest, largest := values[0], values[len(values)-1]
-	if largest == 0 {
-		return nil, nil, fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
-	}
-	if smallest < -indefinite*largest {
-		return nil, nil, fmt.Errorf("irl: prior covariance is not positive semi-definite: of the correlations in it "+
+	if smallest, largest := values[0], values[n-1]; smallest < -indefinite*largest {
+		return fmt.Errorf("irl: prior covariance is not positive semi-definite: of the correlations in it "+
 			"the smallest eigenvalue is %.6g and the largest %.6g; rounding would excuse no less than %g of the "+
 			"largest", smallest, largest, -indefinite)
 	}
-	var vectors mat.Dense
-	eig.VectorsTo(&vectors)
-	return values, &vectors, nil
+	return nil
 }
 
 // Condition returns the condition number of the prior's correlation matrix, 1 for independent rewards, and +Inf for one
@@ -366,11 +399,7 @@ func (p Prior) validateCovariance() error {
 	if err != nil {
 		return err
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(corr) {
-		_, _, err = eigen(corr)
-	}
-	return err
+	return semidefinite(corr)
 }
 
 func (p Prior) validateLowRank() error {

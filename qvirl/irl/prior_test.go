@@ -264,6 +264,50 @@ func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 	}
 }
 
+// The factor of a smooth kernel, singular to rounding, against eigenvalues of the whole matrix: its columns are orthogonal,
+// their squares the eigenvalues, and their outer products the covariance.
+func TestPrincipalFactor(t *testing.T) {
+	const n = 60
+	features := mat.NewDense(n, 1, nil)
+	for i := range n {
+		features.Set(i, 0, float64(i))
+	}
+	p, err := KernelPrior(Kernel{Name: "rbf", Lengthscale: []float64{15}, Std: []float64{1}}, features, make([]float64, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	factor, err := p.Factor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(p.Cov, false) {
+		t.Fatal("no eigenvalues")
+	}
+	values := eig.Values(nil)
+	var outer, inner mat.Dense
+	outer.Mul(factor, factor.T())
+	inner.Mul(factor.T(), factor)
+	_, rank := factor.Dims()
+	if rank < 10 || rank > n/2 {
+		t.Errorf("rank %d, of a matrix with a dozen eigenvalues above rounding", rank)
+	}
+	if !mat.EqualApprox(&outer, p.Cov, 1e-12) {
+		t.Error("the factor's square is not the covariance")
+	}
+	for i := range rank {
+		for j := range rank {
+			want := 0.0
+			if i == j {
+				want = values[n-rank+i]
+			}
+			if got := inner.At(i, j); math.Abs(got-want) > 1e-12*values[n-1] {
+				t.Errorf("columns %d and %d: inner product %g, want %g", i, j, got, want)
+			}
+		}
+	}
+}
+
 // The Matérn kernels against the general formula 2^(1−ν)/Γ(ν) (√(2ν) r)^ν K_ν(√(2ν) r), whose Bessel function is an
 // integral.
 func TestKernels(t *testing.T) {
