@@ -264,8 +264,8 @@ func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 	}
 }
 
-// The factor of a smooth kernel, singular to rounding, against eigenvalues of the whole matrix: its columns are orthogonal,
-// their squares the eigenvalues, and their outer products the covariance.
+// The factor of a smooth kernel, singular to rounding, against eigenvalues of the whole matrix: its columns are
+// orthogonal, their squares the eigenvalues, and their outer products the covariance.
 func TestPrincipalFactor(t *testing.T) {
 	const n = 60
 	features := mat.NewDense(n, 1, nil)

@@ -122,14 +122,19 @@ func TestChainsBeginAnew(t *testing.T) {
 	samples := fit(t, Default(), p)[0].(*Posterior).Posterior
 	_, err := mcmc.Fit(t.Context(), []*irl.Problem{p}, nil, func(ctx context.Context, p *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
-		s := sampling{config: Default(), problem: p, job: job}
+		j, err := newJoint(Default(), p, job, nil)
+		if err != nil {
+			return nil, err
+		}
+		s := j.subs[0]
 		if err := s.prepare(ctx); err != nil {
 			return nil, err
 		}
 		if err := s.warmUp(ctx); err != nil {
 			return nil, err
 		}
-		again := s.again(ctx)
+		again := j.again(ctx)
+		j.samples[0] = samples
 		if more, err := again(samples, 1000); more || err != nil {
 			t.Errorf("of samples that hold what is known: anew %v, error %v", more, err)
 		}

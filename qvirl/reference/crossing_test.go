@@ -144,7 +144,11 @@ func shareAbove(p *irl.Problem, at float64) float64 {
 // where the scan found another marginal.
 func TestCrossingsLeaveThePosteriorInvariant(t *testing.T) {
 	p := stakes(t, 2, 1)
-	s := &sampling{config: Default(), problem: p, job: &mcmc.Job{}}
+	j, err := newJoint(Default(), p, &mcmc.Job{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := j.subs[0]
 	if err := s.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -163,34 +163,26 @@ const (
 	askedAfter = 4  // times as many iterations as before
 )
 
-// again returns what finds explanations that chains have come upon but did not know of. They begin anew then, and jump
-// to these, too.
-func (s *sampling) again(ctx context.Context) func(samples *mcmc.Posterior, iterations int) (bool, error) {
-	next := 0
-	return func(samples *mcmc.Posterior, iterations int) (bool, error) {
-		if s.found.modes == nil || iterations < next {
-			return false, nil
-		}
-		next = askedAfter * iterations
-		more := false
-		err := s.job.Time(func() (err error) {
-			more, err = s.learnFrom(samples)
-			return err
-		})
-		if !more || err != nil {
-			return false, err
-		}
-		for _, k := range s.chains {
-			k.trace = s.newTrace(len(k.draw))
-		}
-		return true, s.setJumps(ctx)
+// again looks for explanations that chains have come upon but did not know of. If there are any they begin anew, and
+// jump to these, too.
+func (s *sampling) again(ctx context.Context, samples *mcmc.Posterior) (more bool, err error) {
+	err = s.job.Time(func() error {
+		more, err = s.learnFrom(samples)
+		return err
+	})
+	if !more || err != nil {
+		return false, err
 	}
+	for _, k := range s.chains {
+		k.trace = s.newTrace(len(k.draw))
+	}
+	return true, s.setJumps(ctx)
 }
 
 // learnFrom has the chains jump to the modes, too, that climbs from some of their samples lead to, if there are any
 // that nobody knew of.
 func (s *sampling) learnFrom(samples *mcmc.Posterior) (more bool, err error) {
-	rng := mcmc.Stream(s.config.Seed, mcmc.Fingerprint(s.problem), againStream)
+	rng := mcmc.Stream(s.config.Seed, s.fingerprint(), againStream)
 	var positions [][]float64
 	for range askedOf {
 		draw, err := samples.Sample(rng, 1)

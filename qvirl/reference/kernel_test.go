@@ -189,8 +189,13 @@ func TestKernelsOnProblems(t *testing.T) {
 	} {
 		exact := quadrature(t, p)
 		for kernel, kernelName := range []string{"Hamiltonian", "slice", "walk"} {
-			s := &sampling{config: Default(), problem: p}
-			s.config.Seed = 3
+			config := Default()
+			config.Seed = 3
+			j, err := newJoint(config, p, &mcmc.Job{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := j.subs[0]
 			if err := s.prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}

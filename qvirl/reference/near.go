@@ -125,15 +125,8 @@ func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int)
 // ledTo returns the rewards that demonstrations may tell something of, all that are not known and that a demonstrated
 // state leads to, and the number of rewards after them where β is inferred.
 func (t *Target) ledTo() (out []int) {
-	m := t.problem.MDP
-	leads, reached := make([][]int32, m.States()), make([]bool, m.States())
-	for s := range leads {
-		for a := range m.Actions() {
-			next, _ := m.Row(s, a)
-			leads[s] = append(leads[s], next...)
-		}
-	}
-	for _, s := range around(leads, t.demoed...) {
+	reached := make([]bool, t.problem.MDP.States())
+	for _, s := range around(t.leads(), t.demoed...) {
 		reached[s] = true
 	}
 	unknown := make([]bool, t.n)

@@ -148,7 +148,7 @@ func (s shifts) lead(from, to *mode) bool {
 	d := make([]float64, len(from.u))
 	floats.SubTo(d, to.u, from.u)
 	length := floats.Norm(d, 2)
-	return slices.ContainsFunc(s, func(shift []float64) bool { return parallel(d, shift, sameShift*length) })
+	return slices.ContainsFunc(s, func(shift []float64) bool { return collinear(d, shift, sameShift*length) })
 }
 
 // shifts returns the differences of pairs of modes, of two that are the same or opposite one, the most frequent first.
@@ -171,7 +171,7 @@ func (m modes) shifts() (out shifts) {
 	slices.SortStableFunc(all, func(a, b *difference) int { return cmp.Compare(a.length, b.length) })
 	for _, a := range all {
 		last, least := len(distinct)-1, a.length*(1-sameShift)
-		for last >= 0 && distinct[last].length >= least && !parallel(a.d, distinct[last].d, sameShift*a.length) {
+		for last >= 0 && distinct[last].length >= least && !collinear(a.d, distinct[last].d, sameShift*a.length) {
 			last--
 		}
 		if last >= 0 && distinct[last].length >= least {
@@ -187,8 +187,8 @@ func (m modes) shifts() (out shifts) {
 	return out
 }
 
-// parallel reports whether two vectors, or one and the opposite of the other, are at most so far from each other.
-func parallel(a, b []float64, distance float64) bool {
+// collinear reports whether two vectors, or one and the opposite of the other, are at most so far from each other.
+func collinear(a, b []float64, distance float64) bool {
 	same, opposite := 0.0, 0.0
 	for j, x := range a {
 		same += (x - b[j]) * (x - b[j])

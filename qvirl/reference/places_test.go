@@ -65,7 +65,7 @@ func TestShifts(t *testing.T) {
 	for j := range dim {
 		side := mat.Col(nil, j, &axes)
 		floats.Scale(2+float64(j)/3, side)
-		if !slices.ContainsFunc(shifts[:dim], func(d []float64) bool { return parallel(d, side, 0.01) }) {
+		if !slices.ContainsFunc(shifts[:dim], func(d []float64) bool { return collinear(d, side, 0.01) }) {
 			t.Errorf("side %d is none of the most frequent differences", j)
 		}
 	}
@@ -77,7 +77,11 @@ func TestChainsShift(t *testing.T) {
 	var samples *mcmc.Posterior
 	_, err := mcmc.Fit(t.Context(), []*irl.Problem{row(t, rooms, few)}, nil, func(ctx context.Context, p *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
-		s := sampling{config: Default(), problem: p, job: job}
+		j, err := newJoint(Default(), p, job, nil)
+		if err != nil {
+			return nil, err
+		}
+		s := j.subs[0]
 		for _, prepare := range []func(context.Context) error{s.prepare, s.warmUp,
 			func(context.Context) error { return s.findBlocks() }} {
 			if err := prepare(ctx); err != nil {

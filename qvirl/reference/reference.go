@@ -51,9 +51,11 @@ type Posterior struct {
 // Diagnostics says how well a posterior was sampled.
 type Diagnostics struct {
 	mcmc.Diagnostics
-	Shares [kernels]float64 // of the iterations: Hamiltonian, slice, sweep, walk
-	Modes  int              // explanations of the demonstrations that were found; 0 without demonstrations,
-	// or where they are Unsearched: the problem is too large to look for explanations far from each other
+	Shares      [kernels]float64 // of the iterations: Hamiltonian, slice, sweep, walk; a mean over subproblems
+	Subproblems int              // independent ones, each sampled by itself
+	Modes       int              // explanations of the demonstrations that were found, in the subproblem of the most;
+	// 0 without demonstrations, or where they are Unsearched: the problem is too large to look for explanations far
+	// from each other
 	Unsearched bool
 	Rounding   float64 // what rounding may add to β Q in a demonstrated state
 	Crowded    bool    // there are more explanations than are kept
@@ -80,6 +82,9 @@ func (p *Posterior) Convergence() (ok bool, reason string) {
 	}
 	switch modes := p.diagnostics.Modes; {
 	case !ok || len(p.Problem().Demos) == 0:
+	case modes > 1 && p.diagnostics.Subproblems > 1:
+		reason += fmt.Sprintf("; the problem falls into %d independent ones, in each of which chains jump between up "+
+			"to %d explanations of the demonstrations", p.diagnostics.Subproblems, modes)
 	case modes > 1:
 		reason += fmt.Sprintf("; chains jump between %d explanations of the demonstrations", modes)
 	case p.diagnostics.Unsearched:
@@ -105,8 +110,11 @@ func (m *Method) fit(ctx context.Context, problems []*irl.Problem, from irl.Post
 	progress irl.Progress) ([]irl.Posterior, error) {
 	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
-		s := sampling{config: m.config, problem: problem, job: job, from: from}
-		return s.run(ctx)
+		j, err := newJoint(m.config, problem, job, from)
+		if err != nil {
+			return nil, err
+		}
+		return j.run(ctx)
 	})
 }
 
@@ -120,65 +128,50 @@ func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.
 	return posts[0].(*Posterior), nil
 }
 
-// sampling is that of one problem's posterior.
+// sampling is that of one subproblem's posterior.
 type sampling struct {
-	config  Config
-	problem *irl.Problem
-	job     *mcmc.Job
-	from    irl.Posterior // that every fourth chain starts from a draw of; may be nil
-	chains  []*chain
-	found   search       // explanations
-	parts   atomic.Int64 // of the warm-up that are done (see turnParts)
+	config     Config
+	problem    *irl.Problem
+	job        *mcmc.Job
+	base       *Target
+	states     []int         // of the whole problem; nil: all
+	from       irl.Posterior // of that, of which every fourth chain starts from a draw; may be nil
+	number, of int           // of the subproblems
+	kept       int           // positions stored per kept sample
+	chains     []*chain
+	found      search       // explanations
+	parts      atomic.Int64 // of the warm-up that are done (see turnParts)
 }
 
-func (s *sampling) run(ctx context.Context) (*Posterior, error) {
-	s.job.WarmUp(0, "looking for explanations")
+// fingerprint is that of the random numbers: of equal subproblems, too, each has its own.
+func (s *sampling) fingerprint() uint64 {
+	return mcmc.Fingerprint(s.problem) + uint64(s.number)*0xD1B54A32D192ED03
+}
+
+// warmed tells what share of the subproblem's warm-up is done, in [0, 1].
+func (s *sampling) warmed(share float64, status string) {
+	s.job.WarmUp((float64(s.number)+share)/float64(s.of), status)
+}
+
+// start makes the chains ready to sample.
+func (s *sampling) start(ctx context.Context) error {
+	s.warmed(0, "looking for explanations")
 	if err := s.job.Time(func() error { return s.prepare(ctx) }); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.warmUp(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.job.Time(s.findBlocks); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.setJumps(ctx); err != nil {
-		return nil, err
-	}
-	budget := s.budget()
-	budget.Again = s.again(ctx)
-	rare := func(samples *mcmc.Posterior) float64 { return s.chains[0].target.rare(s.found.modes, samples) }
-	budget.Few = func(samples *mcmc.Posterior) bool { return rare(samples) > mostRare }
-	samples, convergence, err := s.job.Converge(budget, func(i, iterations int) error {
-		for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, s.collect)
-	if err != nil {
-		return nil, err
-	}
-	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.found.modes),
-		Unsearched: !s.chains[0].target.searchable(), Crowded: s.found.crowded()}
-	for _, k := range s.chains {
-		d.Rounding = math.Max(d.Rounding, k.target.rounding())
-	}
-	d.Rare = rare(samples)
-	tried := 0
-	for _, k := range s.chains {
-		d.Acceptance += k.accepted
-		tried += k.tried
-	}
-	d.Acceptance /= math.Max(float64(tried), 1)
-	return &Posterior{samples, d}, nil
+	return s.setJumps(ctx)
 }
 
-// storeLimit is the number of positions stored per kept sample: of problems with many rewards no more than are needed,
-// of others so many that more can be kept where tails are heavy.
-func (s *sampling) storeLimit() int {
-	switch n := s.problem.RewardDim(); {
+// keptPositions is the number of positions stored per kept sample: of problems with many rewards no more than are
+// needed, of others so many that more can be kept where tails are heavy.
+func keptPositions(p *irl.Problem) int {
+	switch n := p.RewardDim(); {
 	case n > manyRewards:
 		return 2
 	case n > someRewards:
@@ -190,7 +183,7 @@ func (s *sampling) storeLimit() int {
 
 // newTrace returns the trace of a chain, of draws of so many numbers.
 func (s *sampling) newTrace(size int) *mcmc.Trace {
-	return mcmc.NewTrace(size, s.storeLimit()*s.config.Samples/s.config.Chains)
+	return mcmc.NewTrace(size, s.kept*s.config.Samples/s.config.Chains)
 }
 
 // Largest Rounding, a generous bound, and Rare with which a posterior counts as known.
@@ -208,11 +201,7 @@ const (
 // prepare compiles the problem and starts the chains: every second one from afar, on one of several modes or on a peak
 // of a ladder, the others at draws from the prior, or half of these from the posterior to start from.
 func (s *sampling) prepare(ctx context.Context) error {
-	base, err := NewTarget(s.problem)
-	if err != nil {
-		return err
-	}
-	hash := mcmc.Fingerprint(s.problem)
+	base, hash := s.base, s.fingerprint()
 	unroot := base.invertRoot()
 	var near func(rng *rand.Rand, size int) []int
 	var pair func(rng *rand.Rand) [2][]int
@@ -270,7 +259,7 @@ func (s *sampling) prepare(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if u, err = t.whiten(draw); err != nil {
+			if u, err = t.whiten(s.restricted(draw)); err != nil {
 				return err
 			}
 		}
@@ -289,26 +278,6 @@ func (s *sampling) collect(perChain int) *mcmc.Posterior {
 	return mcmc.Collect(s.problem, traces, perChain, func(p *mcmc.Posterior, i int, x []float64) {
 		p.SetValues(i, x[:n], x[n:])
 	})
-}
-
-// What samples of a small problem cost next to nothing is made of them, beyond the targets.
-const (
-	cheapWork       = 2e8 // multiplications of a chain
-	overhead        = 2e3 // of an evaluation beside its multiplications, in such
-	dense           = 0.3 // work of a multiplication of a large matrix, in those of short rows
-	cheapIterations = 20000
-)
-
-// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its
-// samples, and cheapWork in any case.
-func (s *sampling) budget() mcmc.Budget {
-	c, b := s.config, s.config.budget()
-	iterations := c.MaxWork / s.chains[0].cost
-	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), iterations)), 2*c.Samples/c.Chains)
-	b.MaxPolicyError = 0.5 / math.Sqrt(c.MinESS) // that of MinESS draws of a policy that is certain of one or the other
-	b.MaxSamples = s.storeLimit() / 2 * c.Samples
-	b.MinIterations = int(math.Min(cheapIterations, cheapWork/s.chains[0].cost))
-	return b
 }
 
 const (

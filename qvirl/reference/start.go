@@ -11,7 +11,8 @@ import (
 const (
 	farStream   = 1 << 32       // of random numbers, which is no chain's,
 	scanStream  = farStream + 1 // of a scan,
-	againStream = farStream + 2 // and of choosing among samples
+	againStream = farStream + 2 // of choosing among samples,
+	restStream  = farStream + 3 // and of rewards that no demonstration tells of, as many as there are chains
 
 	farTries = 2000 // positions that starts from afar are drawn from, but no more than
 	farWork  = 2e8  // multiplications take: a fraction of a second

@@ -9,8 +9,8 @@ import (
 // Kind is the kind of a stored posterior.
 const Kind = "reference"
 
-// modesFound is the array with the number of modes, which files of before it was stored lack.
-const modesFound = "modes"
+// Arrays with the numbers of modes and of subproblems, which files of before they were stored lack.
+const modesFound, subproblems = "modes", "subproblems"
 
 // Store implements irl.Storable. Samples are stored in single precision.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
@@ -19,6 +19,7 @@ func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 		"shares": npz.Floats(d.Shares[:], kernels), modesFound: npz.Ints([]int{d.Modes}),
 		"unsearched": npz.Scalar(npz.Indicator(d.Unsearched)), "rounding": npz.Scalar(d.Rounding),
 		"rare": npz.Scalar(d.Rare), "crowded": npz.Scalar(npz.Indicator(d.Crowded)),
+		subproblems: npz.Ints([]int{d.Subproblems}),
 	})
 }
 
@@ -33,6 +34,9 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	}
 	if r.Has("rare") { // files of before lack it
 		p.diagnostics.Rare, p.diagnostics.Crowded = r.Scalar("rare"), r.Scalar("crowded") != 0
+	}
+	if r.Has(subproblems) {
+		p.diagnostics.Subproblems = r.Int(subproblems)
 	}
 	return p, r.Err()
 }

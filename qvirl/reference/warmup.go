@@ -94,7 +94,7 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 				return err
 			}
 			if i*turnParts/count < (i+1)*turnParts/count {
-				s.job.WarmUp(float64(s.parts.Add(1))/float64(4*turnParts*len(s.chains)), "warming up")
+				s.warmed(float64(s.parts.Add(1))/float64(4*turnParts*len(s.chains)), "warming up")
 			}
 			k.hamiltonian.step = leap.Next(k.move(hamiltonianKernel))
 			if i%sliceEvery == 0 {

@@ -1,0 +1,301 @@
+package reference
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// joint is the sampling of a problem's posterior, of each of its subproblems by chains of its own.
+type joint struct {
+	config  Config
+	problem *irl.Problem
+	job     *mcmc.Job
+	subs    []*sampling
+	samples []*mcmc.Posterior // of each, at the last look
+	rest    *rest             // nil where the problem is its only subproblem
+}
+
+// newJoint divides a problem into subproblems; every fourth chain starts from a draw of from, unless that is nil.
+func newJoint(config Config, problem *irl.Problem, job *mcmc.Job, from irl.Posterior) (*joint, error) {
+	t, err := NewTarget(problem)
+	if err != nil {
+		return nil, err
+	}
+	subproblems, err := t.divide()
+	if err != nil {
+		return nil, err
+	}
+	j := &joint{config: config, problem: problem, job: job, samples: make([]*mcmc.Posterior, len(subproblems))}
+	for i, sub := range subproblems {
+		s := &sampling{config: config, problem: sub.Problem, job: job, states: sub.states, from: from,
+			number: i, of: len(subproblems), kept: keptPositions(problem), base: t}
+		if sub.states != nil {
+			if s.base, err = NewTarget(sub.Problem); err != nil {
+				return nil, err
+			}
+		}
+		j.subs = append(j.subs, s)
+	}
+	if subproblems[0].states != nil {
+		j.rest, err = t.newRest(subproblems, mcmc.Fingerprint(problem), config)
+	}
+	return j, err
+}
+
+func (j *joint) run(ctx context.Context) (*Posterior, error) {
+	for _, s := range j.subs {
+		if err := s.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	samples, convergence, err := j.job.Converge(j.budget(ctx), func(i, iterations int) error {
+		for _, s := range j.subs {
+			for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}, j.collect)
+	if err != nil {
+		return nil, err
+	}
+	return &Posterior{samples, j.diagnostics(convergence)}, nil
+}
+
+// What samples of a small problem cost next to nothing is made of them, beyond the targets.
+const (
+	cheapWork       = 2e8 // multiplications of a chain
+	overhead        = 2e3 // of an evaluation beside its multiplications, in such
+	dense           = 0.3 // work of a multiplication of a large matrix, in those of short rows
+	cheapIterations = 20000
+)
+
+// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its
+// samples, and cheapWork in any case.
+func (j *joint) budget(ctx context.Context) mcmc.Budget {
+	cost := 0.0
+	for _, s := range j.subs {
+		cost += s.chains[0].cost
+	}
+	c, b := j.config, j.config.budget()
+	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), c.MaxWork/cost)), 2*c.Samples/c.Chains)
+	b.MaxPolicyError = 0.5 / math.Sqrt(c.MinESS) // that of MinESS draws of a policy that is certain of one or the other
+	b.MaxSamples = j.subs[0].kept / 2 * c.Samples
+	b.MinIterations = int(math.Min(cheapIterations, cheapWork/cost))
+	b.Again = j.again(ctx)
+	b.Few = func(*mcmc.Posterior) bool { return j.rare() > mostRare }
+	return b
+}
+
+// again returns what finds explanations that chains of a subproblem have come upon but did not know of. These begin
+// anew then, and jump to these, too.
+func (j *joint) again(ctx context.Context) func(samples *mcmc.Posterior, iterations int) (bool, error) {
+	next := make([]int, len(j.subs))
+	return func(_ *mcmc.Posterior, iterations int) (any bool, err error) {
+		for i, s := range j.subs {
+			if s.found.modes == nil || iterations < next[i] {
+				continue
+			}
+			next[i] = askedAfter * iterations
+			more, err := s.again(ctx, j.samples[i])
+			if err != nil {
+				return false, err
+			}
+			any = any || more
+		}
+		return any, nil
+	}
+}
+
+// rare returns the largest share of a standard deviation that an explanation of hardly any sample adds to it.
+func (j *joint) rare() (most float64) {
+	for i, s := range j.subs {
+		most = math.Max(most, s.chains[0].target.rare(s.found.modes, j.samples[i]))
+	}
+	return most
+}
+
+func (j *joint) diagnostics(convergence mcmc.Diagnostics) Diagnostics {
+	d := Diagnostics{Diagnostics: convergence, Subproblems: len(j.subs), Rare: j.rare()}
+	tried := 0
+	for _, s := range j.subs {
+		floats.AddScaled(d.Shares[:], 1/float64(len(j.subs)), s.chains[0].share[:])
+		d.Modes = max(d.Modes, len(s.found.modes))
+		d.Unsearched = d.Unsearched || !s.base.searchable()
+		d.Crowded = d.Crowded || s.found.crowded()
+		for _, k := range s.chains {
+			d.Rounding = math.Max(d.Rounding, k.target.rounding())
+			d.Acceptance += k.accepted
+			tried += k.tried
+		}
+	}
+	d.Acceptance /= math.Max(float64(tried), 1)
+	return d
+}
+
+// collect reads perChain thinned samples of each chain of each subproblem into a posterior.
+func (j *joint) collect(perChain int) *mcmc.Posterior {
+	for i, s := range j.subs {
+		j.samples[i] = s.collect(perChain)
+	}
+	if j.rest == nil {
+		return j.samples[0]
+	}
+	p := mcmc.NewPosterior(j.problem, j.config.Chains, perChain)
+	if err := parallel.Each(context.Background(), j.config.Chains, func(_ context.Context, chain int) error {
+		return j.rest.join(p, j.subs, j.samples, chain)
+	}); err != nil {
+		panic(err) // the solver's, of rewards that it takes
+	}
+	by := make([]mcmc.Transition, p.Len())
+	for _, samples := range j.samples {
+		for i, t := range samples.Transitions() {
+			by[i].Acceptance += t.Acceptance / float64(len(j.samples))
+			by[i].Divergent = by[i].Divergent || t.Divergent
+		}
+	}
+	p.SetTransitions(by)
+	return p
+}
+
+// rest is what no subproblem has: rewards that have the prior, and states whose values follow from those of the
+// subproblems that they lead to.
+type rest struct {
+	target     *Target
+	free       []int         // coordinates of the unknown rewards
+	states     []int         // of no subproblem
+	edge       []int         // of subproblems, that they lead to
+	solvers    []*mdp.Solver // of the MDP of both, in which episodes end at the edge; one for each chain
+	seed, hash uint64        // of random numbers
+}
+
+// newRest returns what subproblems leave of a problem.
+func (t *Target) newRest(subproblems []subproblem, fingerprint uint64, config Config) (*rest, error) {
+	m := t.problem.MDP
+	const outside, inside, atEdge = 0, 1, 2
+	kind := make([]int, m.States())
+	for _, sub := range subproblems {
+		for _, s := range sub.states {
+			kind[s] = inside
+		}
+	}
+	r := &rest{target: t, seed: config.Seed, hash: fingerprint}
+	place := make([]int, m.States())
+	for s, coordinates := range t.coordinates() {
+		if kind[s] == outside {
+			place[s] = len(r.states)
+			r.states, r.free = append(r.states, s), append(r.free, coordinates...)
+		}
+	}
+	var rows [][]mdp.Transition
+	for _, s := range r.states {
+		for a := range m.Actions() {
+			var row []mdp.Transition
+			next, prob := m.Row(s, a)
+			for k, to := range next {
+				if kind[to] == inside {
+					kind[to], place[to] = atEdge, len(r.states)+len(r.edge)
+					r.edge = append(r.edge, int(to))
+				}
+				row = append(row, mdp.Transition{Next: place[to], Prob: prob[k]})
+			}
+			rows = append(rows, row)
+		}
+	}
+	if r.states == nil {
+		return r, nil
+	}
+	rows = append(rows, make([][]mdp.Transition, len(r.edge)*m.Actions())...)
+	remaining, err := mdp.New(len(r.states)+len(r.edge), m.Actions(), rows, nil)
+	for range config.Chains {
+		if err != nil {
+			return nil, err
+		}
+		var solver *mdp.Solver
+		solver, err = remaining.NewSolver(t.problem.Discount)
+		r.solvers = append(r.solvers, solver)
+	}
+	return r, err
+}
+
+// join sets the samples of a chain to those of the subproblems and, independent of these, draws of the rest.
+func (r *rest) join(p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posterior, chain int) error {
+	t := r.target
+	each, perChain := t.n/t.problem.MDP.States(), p.Len()/p.Chains()
+	rng := mcmc.Stream(r.seed, r.hash, restStream+uint64(chain))
+	reward, value := make([]float64, t.n), make([]float64, t.n)
+	for i := chain * perChain; i < (chain+1)*perChain; i++ {
+		copy(reward, t.problem.Prior.Mean)
+		for _, j := range r.free {
+			reward[t.free[j]] += t.diag[j] * rng.NormFloat64()
+		}
+		for k, sub := range subs {
+			rewards, values := samples[k].Rewards().RawRowView(i), samples[k].Values().RawRowView(i)
+			for at, s := range sub.states {
+				copy(reward[s*each:(s+1)*each], rewards[at*each:])
+				copy(value[s*each:(s+1)*each], values[at*each:])
+			}
+		}
+		if r.states != nil {
+			if err := r.plan(reward, value, r.solvers[chain]); err != nil {
+				return err
+			}
+		}
+		p.Set(i, reward, value)
+	}
+	return nil
+}
+
+// plan sets the optimal values of the states of no subproblem, given those of the others.
+func (r *rest) plan(reward, value []float64, solver *mdp.Solver) error {
+	each := r.target.n / r.target.problem.MDP.States()
+	var paid []float64 // reward of the remaining states; at the edge, all that is to come
+	for _, s := range r.states {
+		paid = append(paid, reward[s*each:(s+1)*each]...)
+	}
+	for _, s := range r.edge {
+		best := floats.Max(value[s*each : (s+1)*each])
+		for range each {
+			paid = append(paid, best)
+		}
+	}
+	solution, err := solver.SolveNear(paid)
+	if err != nil {
+		return err
+	}
+	values := solution.V
+	if each > 1 {
+		values = solution.Q
+	}
+	for at, s := range r.states {
+		copy(value[s*each:(s+1)*each], values[at*each:])
+	}
+	return nil
+}
+
+// restricted returns the rewards of a subproblem among those of some draws of the problem's.
+func (s *sampling) restricted(draws *irl.Samples) *irl.Samples {
+	if s.states == nil {
+		return draws
+	}
+	count, _ := draws.Reward.Dims()
+	each := s.problem.RewardDim() / len(s.states)
+	out := &irl.Samples{Reward: mat.NewDense(count, s.problem.RewardDim(), nil)}
+	for i := range count {
+		from, to := draws.Reward.RawRowView(i), out.Reward.RawRowView(i)
+		for at, state := range s.states {
+			copy(to[at*each:(at+1)*each], from[state*each:])
+		}
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package reference
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// forks is a problem of a hall, state 0, that leads by either action to the first state of any fork, and of forks: each
+// a state with two ways, to 2 ends of its own with unknown rewards; one was taken so many times more. The last action
+// of each leads to a shared end with a known reward.
+func forks(t *testing.T, taken []int) *irl.Problem {
+	t.Helper()
+	states, actions := 2+3*len(taken), 3
+	rows := make([][]mdp.Transition, states*actions)
+	mean, std := make([]float64, states), make([]float64, states)
+	mean[1], std[0] = 0.5, 2
+	var demos []mdp.Step
+	for f, count := range taken {
+		at := 2 + 3*f
+		for a := range actions {
+			rows[a] = append(rows[a], mdp.Transition{Next: at, Prob: 1 / float64(len(taken))})
+		}
+		rows[at*actions] = []mdp.Transition{{Next: at + 1, Prob: 1}}
+		rows[at*actions+1] = []mdp.Transition{{Next: at + 2, Prob: 1}}
+		rows[at*actions+2] = []mdp.Transition{{Next: 1, Prob: 1}}
+		std[at], std[at+1], std[at+2] = 1, 1, 1.5
+		for range count {
+			demos = append(demos, mdp.Step{State: at, Action: 1})
+		}
+	}
+	m, err := mdp.New(states, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &irl.Problem{MDP: m, Prior: irl.DiagonalPrior(mean, std), Discount: 0.9, Beta: 2, Demos: demos}
+}
+
+// forkMoments returns the moments of the two ends of one fork, by quadrature, and of its first state's value.
+func forkMoments(taken int) (mean, std [3]float64) {
+	const step = 0.02
+	total, sum, square := 0.0, [3]float64{}, [3]float64{}
+	for x := -6.; x <= 6; x += step {
+		for y := -9.; y <= 9; y += step {
+			q := [3]float64{1.8 * x, 1.8 * y, 0.9} // β γ R of the ends
+			log := -math.Log(math.Exp(q[0]) + math.Exp(q[1]) + math.Exp(q[2]))
+			w := math.Exp(float64(taken)*(q[1]+log) - x*x/2 - y*y/4.5)
+			best := 0.9 * max(x, y, 0.5)
+			total += w
+			for i, v := range []float64{x, y, best} {
+				sum[i], square[i] = sum[i]+w*v, square[i]+w*v*v
+			}
+		}
+	}
+	for i := range sum {
+		mean[i] = sum[i] / total
+		std[i] = math.Sqrt(square[i]/total - mean[i]*mean[i])
+	}
+	std[2] = math.Sqrt(std[2]*std[2] + 1) // and the state's own reward, which has the prior
+	return mean, std
+}
+
+// TestSubproblems: the posterior of several forks is that of each by quadrature, the same for two forks of the same
+// demonstrations but independent; a fork without any, and the hall, have what follows from the prior and the others.
+func TestSubproblems(t *testing.T) {
+	p := forks(t, []int{3, 0, 8, 3})
+	post := fit(t, Default(), p)[0].(*Posterior)
+	if ok, reason := post.Convergence(); !ok || post.Diagnostics().Subproblems != 3 {
+		t.Fatalf("%d subproblems, converged: %v, %s", post.Diagnostics().Subproblems, ok, reason)
+	}
+	for f, taken := range []int{3, 0, 8, 3} {
+		mean, std := forkMoments(taken)
+		for i, m := range []irl.Marginal{post.Reward(3 + 3*f), post.Reward(4 + 3*f), post.Value(2 + 3*f)} {
+			// 1,000 effective draws at least: four standard errors
+			if math.Abs(m.Mean()-mean[i]) > 0.12*std[i] || math.Abs(m.StdDev()/std[i]-1) > 0.09 {
+				t.Errorf("fork %d, quantity %d: %g ± %g, want %g ± %g", f, i, m.Mean(), m.StdDev(), mean[i], std[i])
+			}
+		}
+	}
+	if r := post.Reward(0); math.Abs(r.Mean()) > 0.1 || math.Abs(r.StdDev()-2) > 0.1 {
+		t.Errorf("the hall's reward: %g ± %g, want 0 ± 2, the prior", r.Mean(), r.StdDev())
+	}
+	solver, err := p.MDP.NewSolver(p.Discount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, n := 0.0, post.Len()
+	for i := range n {
+		reward := post.Rewards().RawRowView(i)
+		solution, err := solver.Solve(reward)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s, v := range post.Values().RawRowView(i) {
+			if math.Abs(v-solution.V[s]) > 1e-9 {
+				t.Fatalf("sample %d, state %d: value %g, want %g", i, s, v, solution.V[s])
+			}
+		}
+		same += (reward[3] - post.Reward(3).Mean()) * (reward[12] - post.Reward(12).Mean()) / float64(n)
+	}
+	if r := same / (post.Reward(3).StdDev() * post.Reward(12).StdDev()); math.Abs(r) > 0.1 {
+		t.Errorf("two forks of the same demonstrations have the correlation %g", r)
+	}
+}
+
+// TestDivision: what is divided, and what is not.
+func TestDivision(t *testing.T) {
+	count := func(p *irl.Problem) (subproblems, states int) {
+		t.Helper()
+		j, err := newJoint(Default(), p, &mcmc.Job{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range j.subs {
+			states += s.problem.MDP.States()
+		}
+		return len(j.subs), states
+	}
+	p := forks(t, []int{1, 1, 0})
+	if n, states := count(p); n != 2 || states != 8 { // three states of each, and the shared end
+		t.Errorf("two forks: %d subproblems of %d states", n, states)
+	}
+	inferred := *p
+	inferred.BetaLogStd = 0.5
+	if n, states := count(&inferred); n != 1 || states != 11 {
+		t.Errorf("β inferred: %d subproblems of %d states", n, states)
+	}
+	shared := forks(t, []int{1, 1, 0})
+	shared.Prior = irl.IndependentPrior(11, 0, 1) // the shared end's reward is unknown
+	if n, states := count(shared); n != 1 || states != 7 {
+		t.Errorf("a shared unknown reward: %d subproblems of %d states", n, states)
+	}
+	hall := forks(t, []int{1, 1, 0})
+	hall.Demos = append(hall.Demos, mdp.Step{State: 0, Action: 0})
+	if n, states := count(hall); n != 1 || states != 11 {
+		t.Errorf("a demonstration in the hall: %d subproblems of %d states", n, states)
+	}
+	bandits := forks(t, []int{1, 1, 1})
+	bandits.Discount = 0
+	bandits.Prior = irl.IndependentPrior(33, 0, 1)
+	if n, states := count(bandits); n != 3 || states != 3 {
+		t.Errorf("discount 0: %d subproblems of %d states", n, states)
+	}
+	none := forks(t, []int{0, 0})
+	if n, states := count(none); n != 1 || states != 8 {
+		t.Errorf("no demonstrations: %d subproblems of %d states", n, states)
+	}
+}
