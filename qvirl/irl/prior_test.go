@@ -272,7 +272,8 @@ func TestPrincipalFactor(t *testing.T) {
 	for i := range n {
 		features.Set(i, 0, float64(i))
 	}
-	p, err := KernelPrior(Kernel{Name: "rbf", Lengthscale: []float64{15}, Std: []float64{1}}, features, make([]float64, n))
+	kernel := Kernel{Name: "rbf", Lengthscale: []float64{15}, Std: []float64{1}}
+	p, err := KernelPrior(kernel, features, make([]float64, n))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,9 @@
 // (see ladder), and where they find several explanations of the demonstrations, they jump (see modes).
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
+//
+// Demonstrations that lead to no unknown reward in common make independent subproblems, whose posteriors are sampled by
+// chains of their own and joined (see divide).
 package reference
 
 import (

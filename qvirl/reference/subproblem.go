@@ -72,8 +72,8 @@ func (t *Target) leads() [][]int32 {
 	return leads
 }
 
-// groups returns for each state that a demonstrated one leads to, and whose value is not known, the number of its group;
-// −1 for all others. Demonstrated states that lead to the same such state are of one group.
+// groups returns for each state that a demonstrated one leads to, and whose value is not known, the number of its
+// group; −1 for all others. Demonstrated states that lead to the same such state are of one group.
 func (t *Target) groups(leads [][]int32) []int {
 	unknown := t.unknown(leads)
 	parent := make([]int, len(leads)) // of a forest, in which each tree is a group
@@ -133,8 +133,8 @@ func (t *Target) unknown(leads [][]int32) []bool {
 	return out
 }
 
-// restrict returns the problem of some states, which lead to no others, with the demonstrations in some of them; both in
-// ascending order.
+// restrict returns the problem of some states, which lead to no others, with the demonstrations in some of them; both
+// in ascending order.
 func (t *Target) restrict(states, demoed []int) (*irl.Problem, error) {
 	p := t.problem
 	actions, each := p.MDP.Actions(), t.n/p.MDP.States()
