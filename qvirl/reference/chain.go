@@ -109,15 +109,14 @@ func (k *chain) walk() float64 {
 	copy(k.draw[n:], x)
 	reward := k.walker.Rewards(x)
 	copy(k.draw, reward)
-	prior := k.target.problem.Prior
-	for i, r := range reward {
-		k.at.u[i] = r - prior.Mean[i]
-	}
+	offset := make([]float64, n)
+	floats.SubTo(offset, reward, k.target.problem.Prior.Mean)
 	if k.target.diag != nil {
-		floats.Div(k.at.u[:n], k.target.diag) // a walk has a reward for each whitened one, in their order
+		for j, i := range k.target.free { // a walk has a reward for each whitened one
+			k.at.u[j] = offset[i] / k.target.diag[j]
+		}
 	} else {
-		z := append([]float64(nil), k.at.u[:n]...)
-		gemv(blas.NoTrans, k.unroot, z, 0, k.at.u[:n])
+		gemv(blas.NoTrans, k.unroot, offset, 0, k.at.u[:n])
 	}
 	if len(x) > n {
 		k.at.u[n] = (x[n] - math.Log(k.target.problem.Beta)) / k.target.problem.BetaLogStd

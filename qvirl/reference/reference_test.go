@@ -66,6 +66,10 @@ func small(t testing.TB) map[string]*irl.Problem {
 			Prior: irl.Prior{Mean: []float64{0, 1, 0, -1}, LowRank: mat.NewDense(4, 2, []float64{1, 0, 0, 1, 2, 1,
 				-1, 1})},
 			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, stay, {State: 1, Action: 0}}},
+		"low rank, in another order": {MDP: world,
+			Prior: irl.Prior{Mean: []float64{0.5, 0}, LowRank: mat.NewDense(2, 1, []float64{0, 3}),
+				Std: []float64{1, 0}},
+			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1, stay}},
 	}
 }
 
