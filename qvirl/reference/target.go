@@ -187,15 +187,19 @@ func (t *Target) whiten(samples *irl.Samples) ([]float64, error) {
 	floats.Sub(offset, t.problem.Prior.Mean)
 	if t.diag != nil {
 		for j, i := range t.free {
-			u[j] = offset[i] / t.diag[j]
+			if t.diag[j] != 0 { // of a column of zeros, any number will do
+				u[j] = offset[i] / t.diag[j]
+			}
 		}
 	} else {
-		z := mat.NewVecDense(t.k, u[:t.k])
-		if err := z.SolveVec(t.root, mat.NewVecDense(t.n, offset)); err != nil {
-			var bad mat.Condition
-			if !errors.As(err, &bad) { // of an ill-conditioned factor, any solution will do
-				return nil, fmt.Errorf("reference: a draw to start from: %w", err)
+		z, of := mat.NewVecDense(t.k, u[:t.k]), mat.NewVecDense(t.n, offset)
+		var bad mat.Condition // of an ill-conditioned factor, any solution will do, but of a singular one there is none
+		if errors.As(z.SolveVec(t.root, of), &bad) && math.IsInf(float64(bad), 1) {
+			var svd mat.SVD
+			if !svd.Factorize(t.root, mat.SVDThin) {
+				return nil, fmt.Errorf("reference: a draw to start from: the prior has no singular values")
 			}
+			svd.SolveVecTo(z, of, svd.Rank(float64(t.n)*0x1p-52))
 		}
 	}
 	if t.problem.InfersBeta() && samples.Beta != nil {

@@ -291,3 +291,41 @@ func TestCoordinatesOfKnownRewards(t *testing.T) {
 		}
 	}
 }
+
+// TestWhitenedRewards: those that are found have the rewards, even where columns of the prior's factor depend on each
+// other or say nothing.
+func TestWhitenedRewards(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	m, err := mdp.New(5, 2, make([][]mdp.Transition, 10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range map[string]*mat.Dense{
+		"independent": mat.NewDense(5, 3, nil), "the same": mat.NewDense(5, 3, nil), "a sum": mat.NewDense(5, 3, nil),
+		"zero": mat.NewDense(5, 3, nil), "zero beside known": mat.NewDense(5, 3, []float64{0, 0, 0, 2, 0, 0, 0, 0, 3, 0,
+			0, 0, 0, 0, 0}),
+	} {
+		for i := range 5 {
+			a, b := rng.NormFloat64(), rng.NormFloat64()
+			if row := map[string][]float64{"independent": {a, b, rng.NormFloat64()}, "the same": {a, a, b},
+				"a sum": {a, a + b, b}, "zero": {a, 0, b}}[name]; row != nil {
+				w.SetRow(i, row)
+			}
+		}
+		target, err := NewTarget(&irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{1, 2, 3, 4, 5}, LowRank: w},
+			Discount: .9, Beta: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.rewardAt([]float64{1, -2, 3})
+		want := slices.Clone(target.reward)
+		u, err := target.whiten(&irl.Samples{Reward: mat.NewDense(1, 5, want)})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if target.rewardAt(u); !floats.EqualApprox(target.reward, want, 1e-12) {
+			t.Errorf("%s: the rewards %v, want %v", name, target.reward, want)
+		}
+	}
+}
