@@ -83,7 +83,8 @@ type Diagnosis struct {
 
 // Diagnose judges an approximate posterior and returns the samples that it was judged by too. The verdict is
 //
-//   - "do not use" if the judging chains disagree or are too short;
+//   - "do not use" if the judging chains disagree or are too short, or do not vouch for their own samples (see
+//     reference.Posterior.Convergence);
 //   - "refine" if the approximation's own computation has not converged, if it is further from the samples than
 //     MaxMean, MaxStd or MaxPolicy allow, or if k̂ > MaxKHat or the effective size of the weights is below MinWeight:
 //     then its tails are wrong, or so many small errors add up that no importance weights could repair them; or if
@@ -128,10 +129,11 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 		d.Policy = max(d.Policy, tv)
 	}
 	refine := func(format string, figures ...any) { d.Verdict, d.Reason = Refine, fmt.Sprintf(format, figures...) }
+	sure, doubt := samples.Convergence()
 	ok, why := irl.Converged(post)
 	switch {
-	case samples.Sampling().Clean() != nil:
-		d.Verdict, d.Reason = DoNotUse, "nothing vouches for it: "+samples.Sampling().Clean().Error()
+	case !sure:
+		d.Verdict, d.Reason = DoNotUse, "nothing vouches for it: "+doubt
 	case !ok:
 		refine("its computation has not converged: %s", why)
 	case max(d.Mean, d.ValueMean, beta) > MaxMean:

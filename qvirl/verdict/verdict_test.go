@@ -298,6 +298,23 @@ func (m method) Fit(ctx context.Context, problems []*irl.Problem, _ irl.Progress
 	return []irl.Posterior{m.post}, ctx.Err()
 }
 
+// TestJudgesInDoubt: chains that agree, but on what rounding has made of rewards, vouch for nothing.
+func TestJudgesInDoubt(t *testing.T) {
+	p := world(t)
+	p.Demos = []mdp.Step{{State: 0, Action: 1}}
+	p.Beta = 0.05 // the demonstration says next to nothing
+	for mean, want := range map[float64]Verdict{1: Trust, 1e14: DoNotUse} {
+		p.Prior = irl.IndependentPrior(3, mean, 2)
+		d, samples, err := Diagnose(t.Context(), right(p), Default(1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, _ := samples.Convergence(); d.Verdict != want || ok != (want == Trust) {
+			t.Errorf("rewards of %g: %s", mean, d)
+		}
+	}
+}
+
 // TestLongerRunLooksAnywhere compares what Fit goes on to with a run of the reference sampler of its own, whose chains
 // exchange the rewards of any two states.
 func TestLongerRunLooksAnywhere(t *testing.T) {
