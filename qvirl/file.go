@@ -24,7 +24,8 @@ var restore = map[string]irl.Restore{
 }
 
 // Save writes a posterior with its problem to an .npz file, atomically (see problemfile.Save). Every posterior of a
-// method of this project can be saved; samples are kept in single precision. The folder must exist.
+// method of this project can be saved; samples are kept in single precision where that is enough. The folder must
+// exist.
 func Save(path string, posterior Posterior) error { return problemfile.Save(path, posterior) }
 
 // Load reads a posterior with its problem from a file that Save wrote, or from an answer of the command fit.

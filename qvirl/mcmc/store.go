@@ -2,18 +2,25 @@ package mcmc
 
 import (
 	"maps"
+	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Arrays returns the samples as they are stored: in single precision reward [kept, RewardDim] and value [kept, S] or
-// [kept, S·A] and, where they are known, beta [kept] and transitions [kept, 2] (acceptance probability, and 1 for a
-// divergence), chain by chain, and chains, their number.
+// Arrays returns the samples as they are stored: reward [kept, RewardDim] and value [kept, S] or [kept, S·A], in single
+// precision where that is enough, and, where they are known, beta [kept] and transitions [kept, 2] (acceptance
+// probability, and 1 for a divergence), chain by chain, and chains, their number.
 func (p *Posterior) Arrays() map[string]npz.Array {
-	arrays := map[string]npz.Array{"reward": single(p.Rewards()), "value": single(p.Values()),
+	kind := npz.Float64
+	if p.singleIsEnough() {
+		kind = npz.Float32
+	}
+	arrays := map[string]npz.Array{"reward": arrayOf(p.Rewards(), kind), "value": arrayOf(p.Values(), kind),
 		"chains": npz.Ints([]int{p.Chains()})}
 	if betas := p.Betas(); betas != nil {
 		arrays["beta"] = npz.Floats(betas, len(betas))
@@ -23,7 +30,7 @@ func (p *Posterior) Arrays() map[string]npz.Array {
 		for i, t := range p.transitions {
 			x.SetRow(i, []float64{t.Acceptance, npz.Indicator(t.Divergent)})
 		}
-		arrays[transitions] = single(x)
+		arrays[transitions] = arrayOf(x, npz.Float32)
 	}
 	return arrays
 }
@@ -31,9 +38,33 @@ func (p *Posterior) Arrays() map[string]npz.Array {
 // transitions is an array that files of before it was stored lack.
 const transitions = "transitions"
 
-func single(x *mat.Dense) npz.Array {
+func arrayOf(x *mat.Dense, kind npz.Type) npz.Array {
 	rows, columns := x.Dims()
-	return npz.Array{Shape: []int{rows, columns}, Data: x.RawMatrix().Data, Type: npz.Float32}
+	return npz.Array{Shape: []int{rows, columns}, Data: x.RawMatrix().Data, Type: kind}
+}
+
+// What single precision may change: β Q, in nats, and a reward or a value, in standard deviations.
+const mostNats, mostDeviation = 1e-3, 1e-3
+
+// singleIsEnough reports whether rewards and values in single precision say the same, but for so much.
+func (p *Posterior) singleIsEnough() bool {
+	beta := p.problem.Beta
+	if p.beta != nil {
+		beta = floats.Max(p.beta)
+	}
+	for _, x := range []*mat.Dense{p.reward, p.value} {
+		for j := range x.RawMatrix().Cols {
+			draws := mat.Col(nil, j, x)
+			low, high := floats.Min(draws), floats.Max(draws)
+			largest := math.Max(-low, high)
+			lost := largest * 0x1p-24
+			if largest > math.MaxFloat32 || largest > 0 && largest < 0x1p-100 || lost*beta > mostNats ||
+				!same(low, high) && lost > mostDeviation*stat.StdDev(draws, nil) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Restore reads what Arrays returned for a problem, at least so many samples a chain. It returns nil after an error of

@@ -9,7 +9,7 @@ import (
 // Kind is the kind of a stored posterior.
 const Kind = "policywalk"
 
-// Store implements irl.Storable. Samples are stored in single precision.
+// Store implements irl.Storable. Samples are stored in single precision where that is enough.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	d := p.diagnostics
 	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()),

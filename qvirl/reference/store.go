@@ -12,7 +12,7 @@ const Kind = "reference"
 // Arrays with the numbers of modes and of subproblems, which files of before they were stored lack.
 const modesFound, subproblems = "modes", "subproblems"
 
-// Store implements irl.Storable. Samples are stored in single precision.
+// Store implements irl.Storable. Samples are stored in single precision where that is enough.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	d := p.diagnostics
 	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), map[string]npz.Array{

@@ -12,7 +12,7 @@ const (
 	KindRefined = "refined"
 )
 
-// Store implements irl.Storable. Samples are stored in single precision.
+// Store implements irl.Storable. Samples are stored in single precision where that is enough.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	d := p.diagnostics
 	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), mcmc.ArraysOf(d.numbers()),
