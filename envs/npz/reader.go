@@ -118,6 +118,20 @@ func (a *Array) CheckFinite(name string) error {
 	return nil
 }
 
+// CheckWhole reports the first number that is not whole in the array, which goes by the given name, or numbers that are
+// truth values. Floats may be whole: NumPy makes them of what text files hold.
+func (a *Array) CheckWhole(name string) error {
+	if a.Type == Bool {
+		return fmt.Errorf("%s holds %s, want integers", name, a.Type)
+	}
+	for i, v := range a.Data {
+		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+			return fmt.Errorf("%s%s = %g, want a whole number within ±2⁵³", name, a.index(i), v)
+		}
+	}
+	return nil
+}
+
 // index returns the index of number i of Data as text, [0,3] for example.
 func (a *Array) index(i int) string {
 	index := make([]string, len(a.Shape))

@@ -118,27 +118,25 @@ func (r *reader) compressed(p, at *npz.Array) [][]mdp.Transition {
 	return rows
 }
 
-// integers reads an array of integers.
+// integers reads an array of whole numbers, be they integers or floats.
 func (r *reader) integers(name string) *npz.Array {
 	a := r.array(name)
-	if a != nil && a.Type != npz.Int64 && len(a.Data) > 0 {
-		r.err = fmt.Errorf("%s holds %s, want integers", name, a.Type)
+	if a == nil {
+		return nil
+	}
+	if r.err = a.CheckWhole(name); r.err != nil {
 		return nil
 	}
 	return a
 }
 
 func (r *reader) demos() []mdp.Step {
-	a := r.array(demos)
-	if a == nil || len(a.Data) == 0 { // NumPy makes an empty list an array of floats of shape (0,)
+	a := r.integers(demos)
+	if a == nil || len(a.Data) == 0 { // NumPy makes an empty list an array of shape (0,)
 		return nil
 	}
 	if len(a.Shape) != 2 || a.Shape[1] != 2 {
 		r.err = fmt.Errorf("%s has the shape %v, want [n, 2]: a state and an action in each row", demos, a.Shape)
-		return nil
-	}
-	if a.Type != npz.Int64 {
-		r.err = fmt.Errorf("%s holds %s, want integers: a state and an action in each row", demos, a.Type)
 		return nil
 	}
 	steps := make([]mdp.Step, a.Shape[0])

@@ -8,7 +8,7 @@
 //	prior_mean   [S]      prior mean of state-only rewards, or [S,A] of state-action rewards
 //	prior_std             standard deviations of independent rewards, of the shape of prior_mean, or one for all; or another
 //	                      form of the prior's covariance, from the table below
-//	demos        [n,2]    integers: state and action of each demonstrated decision; n may be 0
+//	demos        [n,2]    integers (or floats that are whole): state and action of each demonstrated decision; n may be 0
 //	discount     []       γ in [0, 1)
 //	beta         []       rationality coefficient β > 0 of the Boltzmann-rational expert
 //	beta_log_std []       standard deviation of a log-normal prior over β, whose median beta then is; optional, 0 by default: β

@@ -151,6 +151,28 @@ func TestProblemsRoundTrip(t *testing.T) {
 	}
 }
 
+// TestFloatDemos: NumPy makes floats of what a text file holds; whole ones are states and actions like any other.
+func TestFloatDemos(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	want := problems(t)["state-only"]
+	arrays := arraysOf(want)
+	for _, kind := range []npz.Type{npz.Float64, npz.Float32} {
+		floats := arrays[demos]
+		floats.Type = kind
+		arrays[demos] = floats
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Demos, want.Demos) {
+			t.Errorf("demonstrations %v, want %v", got.Demos, want.Demos)
+		}
+	}
+}
+
 // TestZeroStd: a reward of standard deviation zero is known, whichever it is.
 func TestZeroStd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.npz")
@@ -322,8 +344,11 @@ func TestBadProblems(t *testing.T) {
 			"prior_mean[1] = +Inf"},
 		"demos shape": {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 4) },
 			"demos has the shape [4]"},
-		"float demos": {func(m map[string]npz.Array) { m["demos"] = npz.Floats([]float64{0, 0}, 1, 2) },
-			"demos holds floats"},
+		"half a demo": {func(m map[string]npz.Array) { m["demos"] = npz.Floats([]float64{0, 0, 1, 0.5}, 2, 2) },
+			"demos[1,1] = 0.5, want a whole number"},
+		"truth values as demos": {func(m map[string]npz.Array) {
+			m["demos"] = npz.Array{Shape: []int{1, 2}, Data: []float64{0, 1}, Type: npz.Bool}
+		}, "demos holds truth values"},
 		"demo state":  {func(m map[string]npz.Array) { m["demos"].Data[2] = 3 }, "demos[1]: state 3"},
 		"demo action": {func(m map[string]npz.Array) { m["demos"].Data[1] = -1 }, "demos[0]: action -1"},
 		"discount":    {func(m map[string]npz.Array) { m["discount"] = npz.Scalar(1) }, "discount = 1"},

@@ -69,9 +69,9 @@ func TestBadSparseTransitions(t *testing.T) {
 			"missing transitions_probs"},
 		"no indptr": {true, func(m map[string]npz.Array) { delete(m, "transitions_indptr") },
 			"have the shapes [6] and [6], want [k] and [k, 3]"},
-		"float indices": {false, func(m map[string]npz.Array) {
-			m["transitions_indices"] = npz.Floats(make([]float64, 18), 6, 3)
-		}, "transitions_indices holds floats"},
+		"half an index": {false, func(m map[string]npz.Array) {
+			m["transitions_indices"] = npz.Floats(append(make([]float64, 17), 0.5), 6, 3)
+		}, "transitions_indices[5,2] = 0.5, want a whole number"},
 		"state": {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[15] = 3 },
 			"names action 1 in state 3"},
 		"successor": {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[2] = 7 },
