@@ -43,13 +43,13 @@ func (r *reader) prior() irl.Prior {
 	return prior
 }
 
-// std reads prior_std, [n], which one number may stand for.
+// std reads prior_std, [n], which one number may stand for, stored as r.scalar takes it.
 func (r *reader) std(shape []int) []float64 {
 	a := r.array(priorStd)
 	if a == nil {
 		return nil
 	}
-	if len(a.Shape) == 0 {
+	if len(a.Data) == 1 && len(a.Shape) <= 1 {
 		n := 1
 		for _, d := range shape {
 			n *= d

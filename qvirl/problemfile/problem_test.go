@@ -173,6 +173,25 @@ func TestFloatDemos(t *testing.T) {
 	}
 }
 
+// TestOneStd: one number is the standard deviation of all rewards, however it is stored.
+func TestOneStd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	arrays := arraysOf(problems(t)["state-action"])
+	for _, shape := range [][]int{nil, {1}} {
+		arrays[priorStd] = npz.Floats([]float64{2}, shape...)
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := slices.Repeat([]float64{2}, p.RewardDim()); !slices.Equal(p.Prior.Std, want) {
+			t.Errorf("of the shape %v: standard deviations %v", shape, p.Prior.Std)
+		}
+	}
+}
+
 // TestZeroStd: a reward of standard deviation zero is known, whichever it is.
 func TestZeroStd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.npz")
