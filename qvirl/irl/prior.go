@@ -31,6 +31,10 @@ const (
 var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, as where rewards are " +
 	"known, and this method needs its inverse; the method reference does not")
 
+// errAllKnown is the error of a prior under which there is nothing to infer.
+var errAllKnown = errors.New("irl: prior covariance is zero everywhere: all rewards would be known; give at least one " +
+	"a standard deviation, and all a tiny one to infer β alone")
+
 // Prior is a Gaussian prior N(m, Σ) over the reward vector: one number a state (state-only rewards, n = S), or one a
 // state-action pair (n = S·A, index s·A + a). The covariance is given in one of three forms:
 //
@@ -257,7 +261,7 @@ func semidefinite(corr *mat.SymDense) error {
 		shifted.SetSym(i, i, corr.At(i, i)+indefinite)
 	}
 	if largest == 0 {
-		return fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
+		return errAllKnown
 	}
 	var chol mat.Cholesky
 	if chol.Factorize(shifted) {
@@ -430,7 +434,7 @@ func (p Prior) validateLowRank() error {
 		largest = math.Max(largest, scale)
 	}
 	if largest == 0 {
-		return fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
+		return errAllKnown
 	}
 	return nil
 }

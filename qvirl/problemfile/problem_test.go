@@ -354,8 +354,9 @@ func TestBadProblems(t *testing.T) {
 			"prior_mean has the shape [2]"},
 		"std shape": {func(m map[string]npz.Array) { m["prior_std"] = npz.Floats(make([]float64, 6), 3, 2) },
 			"prior_std has the shape [3 2]"},
-		"β's std":   {func(m map[string]npz.Array) { m["beta_log_std"] = npz.Scalar(-1) }, "log β = -1"},
-		"zero stds": {func(m map[string]npz.Array) { m["prior_std"] = npz.Scalar(0) }, "all rewards would be known"},
+		"β's std": {func(m map[string]npz.Array) { m["beta_log_std"] = npz.Scalar(-1) }, "log β = -1"},
+		"zero stds": {func(m map[string]npz.Array) { m["prior_std"] = npz.Scalar(0) },
+			"all rewards would be known; give at least one a standard deviation"},
 		"negative std beside a zero": {func(m map[string]npz.Array) {
 			m["prior_std"].Data[0], m["prior_std"].Data[1] = 0, -1
 		}, "prior std[1] = -1"},

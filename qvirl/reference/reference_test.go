@@ -59,6 +59,9 @@ func small(t testing.TB) map[string]*irl.Problem {
 		"β inferred": {MDP: loop,
 			Prior:    irl.IndependentPrior(2, 1, 2),
 			Discount: 0.9, Beta: 1, BetaLogStd: 1, Demos: []mdp.Step{go1, go1, {State: 1, Action: 0}}},
+		"β alone": {MDP: loop, // as the error of a prior under which all rewards are known advises
+			Prior:    irl.Prior{Mean: []float64{0, 1}, Std: []float64{1e-6, 1e-6}},
+			Discount: 0.9, Beta: 1, BetaLogStd: 1, Demos: []mdp.Step{go1, go1, stay}},
 		"rewards of pairs": {MDP: bandit,
 			Prior:    irl.Prior{Mean: []float64{0, 1}, Std: []float64{1, 3}},
 			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1, stay}},
