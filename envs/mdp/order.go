@@ -81,8 +81,9 @@ func (m *MDP) absorbing() (out []int32) {
 }
 
 // work returns about how many multiplications an elimination takes.
-func (o *order) work() int {
-	return len(o.state) * ((o.lower+1)*(o.upper+1) + o.hubs*(o.lower+o.upper+o.hubs+2))
+func (o *order) work() float64 {
+	lower, upper, hubs := float64(o.lower+1), float64(o.upper+1), float64(o.hubs)
+	return float64(len(o.state)) * (lower*upper + hubs*(lower+upper+hubs))
 }
 
 // Numbering returns numbers of the states, [S], that are near each other for a state and its successors, and by how

@@ -268,7 +268,7 @@ func (m *MDP) ValueIteration(reward []float64, discount, tol float64) (q, v []fl
 			change = math.Max(change, math.Abs(best-v[s]))
 			v[s] = best
 		}
-		if change*discount <= tol*(1-discount) {
+		if !(change*discount > tol*(1-discount)) { // nor where values leave the range of float64
 			return q, v, nil
 		}
 	}

@@ -421,6 +421,27 @@ func TestHubsComeLast(t *testing.T) {
 	}
 }
 
+// TestWorkOfMillions: the work of a band as wide as there are states is none of 64 bits, and more than that of hubs.
+func TestWorkOfMillions(t *testing.T) {
+	const states = 2_500_000
+	wide := order{state: make([]int32, states), lower: states - 1, upper: states - 1}
+	hub := order{state: wide.state, hubs: 1}
+	if !(worthHub*hub.work() < wide.work()) {
+		t.Errorf("%g multiplications with a hub, %g without", float64(hub.work()), float64(wide.work()))
+	}
+}
+
+// TestValueIterationEnds: it does not wait for values that leave the range of float64 to settle.
+func TestValueIterationEnds(t *testing.T) {
+	m, err := New(1, 1, [][]Transition{{{Next: 0, Prob: 1}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, v, err := m.ValueIteration([]float64{1e308}, 0.99, 1); err != nil || !math.IsInf(v[0], 1) {
+		t.Errorf("the value %g, error %v, want +Inf", v[0], err)
+	}
+}
+
 func TestSolveRefuses(t *testing.T) {
 	m := chain(t)
 	reward, policy := make([]float64, 3), m.Uniform()
