@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -154,7 +155,7 @@ func (k *chain) sample() {
 		k.trace.Add(k.draw, mcmc.Transition{Acceptance: 1})
 		return
 	}
-	kernel := pick(k.share[:], k.rng)
+	kernel := mdp.Draw(k.rng, k.share[:])
 	if accept := k.move(kernel); kernel == hamiltonianKernel {
 		k.accepted += accept
 		k.tried++
@@ -168,19 +169,6 @@ func (k *chain) sample() {
 		k.cross()
 	}
 	k.trace.Add(k.draw, k.last)
-}
-
-// pick returns a number with the given probabilities, the last one if they sum to less than 1 by rounding.
-func pick(probs []float64, rng *rand.Rand) int {
-	last := len(probs) - 1
-	rest := rng.Float64()
-	for i, p := range probs[:last] {
-		if rest < p {
-			return i
-		}
-		rest -= p
-	}
-	return last
 }
 
 // drawPrior goes to a draw of the prior.

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -166,7 +167,7 @@ func (l *ladder) propose(b float64, rng *rand.Rand) (to, logRatio float64, ok bo
 	if !(math.Abs(b) < farScale+knotStep/2) {
 		return 0, 0, false
 	}
-	to = firstKnot + knotStep*(float64(pick(l.share, rng))+rng.Float64()-0.5)
+	to = firstKnot + knotStep*(float64(mdp.Draw(rng, l.share))+rng.Float64()-0.5)
 	return to, l.f[knot(b)] - l.f[knot(to)], true
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -206,7 +207,7 @@ func (k *chain) jump() {
 	for i, b := range k.blocks {
 		probs[i] = b.share
 	}
-	k.jumpIn(&k.blocks[pick(probs, k.rng)])
+	k.jumpIn(&k.blocks[mdp.Draw(k.rng, probs)])
 }
 
 // jumpIn proposes a draw of the mixture in a block, and accepts it with the probability

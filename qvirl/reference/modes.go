@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -282,7 +283,7 @@ func (m modes) mixture() mixture {
 
 // draw draws from the mixture.
 func (m *mixture) draw(rng *rand.Rand) []float64 {
-	chosen := m.modes[pick(m.weights, rng)]
+	chosen := m.modes[mdp.Draw(rng, m.weights)]
 	out := make([]float64, len(chosen.u))
 	for i := range out {
 		out[i] = rng.NormFloat64()
