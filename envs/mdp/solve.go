@@ -112,6 +112,9 @@ const (
 // by policy iteration until no value changes by more than softTolerance. Greedy is his likeliest action. Both are valid
 // until the next call.
 func (o *Solver) SolveSoft(reward []float64, temperature float64) (*Solution, []float64, error) {
+	if !(temperature > 0) {
+		return nil, nil, fmt.Errorf("mdp: temperature = %g, want a positive number", temperature)
+	}
 	if err := o.m.expandReward(o.immediate, reward); err != nil {
 		return nil, nil, err
 	}

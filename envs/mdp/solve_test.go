@@ -472,6 +472,9 @@ func TestSolveRefuses(t *testing.T) {
 		if _, _, err := m.ValueIteration(reward, 0.9, tol); err == nil {
 			t.Errorf("ValueIteration accepts the tolerance %g", tol)
 		}
+		if _, _, err := solver.SolveSoft(reward, tol); err == nil {
+			t.Errorf("SolveSoft accepts the temperature %g", tol)
+		}
 	}
 	for _, c := range []struct {
 		policy []float64
