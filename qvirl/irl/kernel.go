@@ -33,17 +33,18 @@ var kernels = map[string]func(r float64) float64{
 	"matern52": func(r float64) float64 { r *= math.Sqrt(5); return (1 + r + r*r/3) * math.Exp(-r) },
 }
 
-const linear = "linear"
+// LinearKernel is the kernel whose prior is a low-rank factor; all others make a covariance.
+const LinearKernel = "linear"
 
 // Kernels lists the names of the kernels.
-func Kernels() []string { return []string{"rbf", "matern12", "matern32", "matern52", linear} }
+func Kernels() []string { return []string{"rbf", "matern12", "matern32", "matern52", LinearKernel} }
 
 // KernelPrior returns the prior of a Gaussian process over rewards with the given features, a row of [n, d] for each
 // reward, and mean [n]. It is a covariance, and for the linear kernel a low-rank factor [n, d]. Smooth kernels make
 // covariances that are singular to working precision; a nugget of 1e-8·σ² makes them invertible and changes little.
 func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, error) {
 	c, stationary := kernels[kernel.Name]
-	if !stationary && kernel.Name != linear {
+	if !stationary && kernel.Name != LinearKernel {
 		return Prior{}, fmt.Errorf("irl: there is no kernel %q; there are %s", kernel.Name,
 			strings.Join(Kernels(), ", "))
 	}

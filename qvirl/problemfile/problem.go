@@ -119,27 +119,33 @@ func Ignored(path string) ([]string, error) {
 // successors. bytesOfNumber is that for any other number.
 const bytesOfTransition, bytesOfNumber = 40, 24
 
-// MemoryNeed estimates how many bytes Read takes at most, by the shapes that the headers of the arrays declare.
+// MemoryNeed estimates how many bytes Read takes at most, by the shapes that the headers of the arrays declare, and that
+// of the covariance that a kernel makes of them.
 func MemoryNeed(path string) (float64, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
 		return 0, fmt.Errorf("problem file: %w", err)
 	}
 	defer archive.Close()
+	archive.Limit = maxNumbers
+	kernel, _ := archive.Text(kernelName) // Read says what is wrong with it
 	need := 0.
 	for _, name := range archive.Names() {
 		shape, err := archive.Shape(name)
 		if err != nil {
 			return 0, fmt.Errorf("problem file: %w", err)
 		}
-		bytes := float64(bytesOfNumber)
+		count, bytes := 1., float64(bytesOfNumber)
 		if name == transitions || name == probs {
 			bytes = bytesOfTransition
 		}
 		for _, d := range shape {
-			bytes *= float64(d)
+			count *= float64(d)
 		}
-		need += bytes
+		need += count * bytes
+		if name == priorMean && kernel != "" && kernel != irl.LinearKernel {
+			need += count * count * bytesOfNumber
+		}
 	}
 	return need, nil
 }

@@ -472,3 +472,21 @@ func TestMemoryNeed(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestMemoryNeedOfKernels: the covariance of a kernel counts, which the file does not hold; the factor of a linear one
+// is no larger than the features.
+func TestMemoryNeedOfKernels(t *testing.T) {
+	const states = 20_000
+	path := filepath.Join(t.TempDir(), "p.npz")
+	for name, want := range map[string]float64{"rbf": 24 * states * states, "linear": 24 * 2 * states} {
+		if err := npz.Write(path, map[string]npz.Array{
+			"prior_mean": npz.Floats(make([]float64, states), states), "prior_kernel": npz.String(name),
+			"state_features": npz.Floats(make([]float64, states), states, 1),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if need, err := MemoryNeed(path); err != nil || need < want || need > 1.01*want {
+			t.Errorf("%s: %.0f bytes (error %v), want a little more than %.0f", name, need, err, want)
+		}
+	}
+}
