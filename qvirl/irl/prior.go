@@ -32,8 +32,8 @@ var ErrSingularPrior = errors.New("the prior covariance is singular to working p
 	"known, and this method needs its inverse; the method reference does not")
 
 // errAllKnown is the error of a prior under which there is nothing to infer.
-var errAllKnown = errors.New("irl: prior covariance is zero everywhere: all rewards would be known; give at least one " +
-	"a standard deviation, and all a tiny one to infer β alone")
+var errAllKnown = errors.New("irl: prior covariance is zero everywhere: all rewards would be known; give at least " +
+	"one a standard deviation, and all a tiny one to infer β alone")
 
 // Prior is a Gaussian prior N(m, Σ) over the reward vector: one number a state (state-only rewards, n = S), or one a
 // state-action pair (n = S·A, index s·A + a). The covariance is given in one of three forms:

@@ -119,8 +119,8 @@ func Ignored(path string) ([]string, error) {
 // successors. bytesOfNumber is that for any other number.
 const bytesOfTransition, bytesOfNumber = 40, 24
 
-// MemoryNeed estimates how many bytes Read takes at most, by the shapes that the headers of the arrays declare, and that
-// of the covariance that a kernel makes of them.
+// MemoryNeed estimates how many bytes Read takes at most, by the shapes that the headers of the arrays declare, and by
+// that of a kernel's covariance.
 func MemoryNeed(path string) (float64, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
