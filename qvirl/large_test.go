@@ -35,6 +35,28 @@ func longCorridor(t *testing.T, states int) *qvirl.Problem {
 	return p
 }
 
+// Of many states, a problem that a covariance of low rank cannot serve is sampled.
+func TestDefaultMethodOfManyStates(t *testing.T) {
+	const states = tabular.LargestFull + 52
+	std := make([]float64, states)
+	for i := range std[1:] {
+		std[1+i] = 2
+	}
+	for want, prior := range map[string]qvirl.Prior{
+		method.QVIRL:     qvirl.IndependentPrior(states, 0, 2),
+		method.Reference: qvirl.DiagonalPrior(make([]float64, states), std), // a known reward
+	} {
+		p := longCorridor(t, states)
+		p.Prior = prior
+		if got := qvirl.DefaultMethod(p); got != want {
+			t.Errorf("method %s, want %s", got, want)
+		}
+	}
+	if got := qvirl.DefaultMethod(longCorridor(t, 6)); got != method.Matched {
+		t.Errorf("method %s of few states, want %s", got, method.Matched)
+	}
+}
+
 // A problem of many states is fitted without being asked how, says that it was not judged and why, knows more where
 // there were demonstrations than elsewhere, and comes back from a file as it was.
 func TestFitOfManyStates(t *testing.T) {

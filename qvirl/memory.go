@@ -76,12 +76,16 @@ func HoursNeed(problem *Problem) (hours float64, width int) {
 }
 
 // DefaultMethod returns the name of the method that fits a valid problem unless another is asked for: method.Matched,
-// and of more than tabular.LargestFull states method.QVIRL, whose covariance is of low rank there.
+// and of more than tabular.LargestFull states method.QVIRL, whose covariance is of low rank there, or if that cannot
+// serve the problem method.Reference.
 func DefaultMethod(problem *Problem) string {
-	if problem.MDP.States() > tabular.LargestFull {
+	switch {
+	case problem.MDP.States() <= tabular.LargestFull:
+		return method.Matched
+	case tabular.CheckLowRank(problem) == nil:
 		return method.QVIRL
 	}
-	return method.Matched
+	return method.Reference
 }
 
 // Unjudgeable says why a variational posterior of a valid problem cannot be judged; empty if it can. The chains that

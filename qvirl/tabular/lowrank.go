@@ -88,25 +88,34 @@ const widestStd = 1e4
 
 // checkSparse refuses what a covariance of low rank cannot serve.
 func checkSparse(problems []*irl.Problem, start []*Gaussian) error {
+	if start != nil {
+		return fmt.Errorf("tabular: a covariance of low rank, as for more than %d states, cannot start from a "+
+			"posterior", LargestFull)
+	}
 	for i, p := range problems {
-		n := float64(p.RewardDim())
-		switch {
-		case start != nil:
-			return fmt.Errorf("tabular: a covariance of low rank, as for more than %d states, cannot start from a "+
-				"posterior", LargestFull)
-		case !p.Prior.Independent():
-			return fmt.Errorf("tabular: problem %d: a covariance of low rank, as for more than %d states, needs "+
-				"rewards that are independent a priori: a prior with a covariance of %d rewards takes %.3g GB, and a "+
-				"factor of the posterior's as much: give prior_std alone, or fewer states", i, LargestFull,
-				p.RewardDim(), 8*n*n/1e9)
-		case !p.StateOnly():
-			return fmt.Errorf("tabular: problem %d: a covariance of low rank, as for more than %d states, needs "+
-				"rewards of states alone, not %d of state-action pairs", i, LargestFull, p.RewardDim())
+		if err := CheckLowRank(p); err != nil {
+			return fmt.Errorf("tabular: problem %d: %w", i, err)
 		}
-		if least, most := floats.Min(p.Prior.Std), floats.Max(p.Prior.Std); most > widestStd*least {
-			return fmt.Errorf("tabular: problem %d: a covariance of low rank, as for more than %d states, needs prior "+
-				"standard deviations within a factor of %g, got %g to %g", i, LargestFull, widestStd, least, most)
-		}
+	}
+	return nil
+}
+
+// CheckLowRank reports why a covariance of low rank, as on more than LargestFull states, cannot serve a problem.
+func CheckLowRank(p *irl.Problem) error {
+	refused := func(format string, about ...any) error {
+		return fmt.Errorf("a covariance of low rank, as for more than %d states, needs %s; the method reference does "+
+			"not", LargestFull, fmt.Sprintf(format, about...))
+	}
+	n := float64(p.RewardDim())
+	switch {
+	case !p.Prior.Independent():
+		return refused("rewards that are independent a priori, none of them known: a prior with a covariance of %d "+
+			"rewards takes %.3g GB, and a factor of the posterior's as much", p.RewardDim(), 8*n*n/1e9)
+	case !p.StateOnly():
+		return refused("rewards of states alone, not %d of state-action pairs", p.RewardDim())
+	}
+	if least, most := floats.Min(p.Prior.Std), floats.Max(p.Prior.Std); most > widestStd*least {
+		return refused("prior standard deviations within a factor of %g, got %g to %g", widestStd, least, most)
 	}
 	return nil
 }
