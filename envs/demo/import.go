@@ -99,7 +99,7 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 		default:
 			return nil, fmt.Errorf("demo: %s has neither next_obs, as the flat layout, nor acts, as imitation's; it "+
 				"holds %s; a file of this project's own layout needs its description %s, whole", a.Path(),
-				strings.Join(a.Names(), ", "), filepath.Base(DescriptionPath(a.Path())))
+				cmp.Or(strings.Join(a.Names(), ", "), "no arrays"), filepath.Base(DescriptionPath(a.Path())))
 		}
 	}
 	switch o.Layout {
@@ -128,6 +128,7 @@ type flat struct {
 func importFlat(s *source, o ImportOptions) (*Set, error) {
 	episode := s.array("episode", 1, -1, npz.Int64)
 	m := len(episode.Data)
+	s.count = ", as many as episode has"
 	f := flat{name: s.archive.Path(), episodes: npz.Narrow[int](episode.Data)}
 	for i, v := range episode.Data {
 		if math.Abs(v) >= maxSeed { // rounded already
@@ -248,8 +249,11 @@ func importImitation(s *source, o ImportOptions) (*Set, error) {
 			s.fail("indices", "[%d] is %d after %d: an episode without transitions", i, starts[i], starts[i-1])
 		}
 	}
+	s.count = ", one for each episode: one more than indices has"
 	terminal := s.flags("terminal", n)
+	s.count = ", those of acts and one more of each episode"
 	shape, obs := s.observations("obs", m+n)
+	s.count = ", as many as acts has"
 	rewards := optional(s, "rews", m, s.rewards)
 	if s.err != nil {
 		return nil, s.err

@@ -137,7 +137,21 @@ func TestImportNamesTheFault(t *testing.T) {
 		"interleaved": {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{5, 2, 5}) },
 			"row 2 goes on with episode 5"},
 		"rows": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) },
-			`array "action": it has 2 rows, want 3`},
+			`array "action": it has 2 rows, want 3, as many as episode has`},
+		"one-hot actions": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints(make([]int, 9), 3, 3) },
+			`array "action": it has the shape [3 3], want 1 dimensions; of one-hot rows argmax(1) gives the ` +
+				"actions"},
+		"a column of actions": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 2, 1}, 3, 1) },
+			`array "action": it has the shape [3 1], want 1 dimensions, as reshape(-1) gives`},
+		"real actions": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Floats([]float64{0, 2, 0.5}, 3) },
+			`array "action": [2] is 0.5, want integers: others are not read`},
+		"short floats": {flatArrays(), func(a map[string]npz.Array) {
+			a["action"] = npz.Array{Shape: []int{3}, Data: []float64{0, 2, 1}, Type: npz.Float32}
+		}, `array "action": it holds floats, want integers, as astype(int) gives`},
+		"truth values": {flatArrays(), func(a map[string]npz.Array) {
+			a["action"] = npz.Bools([]bool{false, true, false}, 3)
+		}, `array "action": it holds truth values, want integers, as astype(int) gives`},
+		"nothing": {flatArrays(), func(a map[string]npz.Array) { clear(a) }, "it holds no arrays"},
 		"negative": {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 },
 			`array "action": [1] is -1`},
 		"NaN": {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() },
@@ -172,11 +186,11 @@ func TestImportNamesTheFault(t *testing.T) {
 		"empty episode": {imitationArrays(), func(a map[string]npz.Array) { a["indices"] = npz.Ints([]int{2, 2}, 2) },
 			"without transitions"},
 		"observations": {imitationArrays(), func(a map[string]npz.Array) { a["obs"] = flatArrays()["obs"] },
-			`array "obs": it has 3 rows, want 5`},
+			`array "obs": it has 3 rows, want 5, those of acts and one more of each episode`},
 		"float actions": {imitationArrays(), func(a map[string]npz.Array) {
 			a["acts"] = npz.Floats([]float64{0, 1, 2},
 				3)
-		}, "floats, want integers"},
+		}, "floats, want integers, as astype(int) gives"},
 		"no observations": {imitationArrays(), func(a map[string]npz.Array) {
 			a["obs"] = npz.Array{Shape: []int{5, 0},
 				Type: npz.Float32}

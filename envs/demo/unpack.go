@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/go-birl/birl/envs/npz"
@@ -15,6 +16,7 @@ type source struct {
 	archive  *npz.Archive
 	err      error
 	rounding rounding // of the observations
+	count    string   // says in words why arrays have as many rows as they are asked for
 }
 
 // array reads an array and checks its rank and type. A length other than −1 is that of its first axis. After an error
@@ -31,13 +33,26 @@ func (s *source) array(name string, rank, length int, types ...npz.Type) *npz.Ar
 	case !slices.Contains(types, a.Type):
 		s.fail(name, "it holds %s, want %s", a.Type, types[0])
 	case rank >= 0 && len(a.Shape) != rank || len(a.Shape) == 0:
-		s.fail(name, "it has the shape %v, want %d dimensions", a.Shape, max(rank, 1))
+		s.fail(name, "it has the shape %v, want %d dimensions%s", a.Shape, max(rank, 1), flatten(name, rank, a.Shape))
 	case length >= 0 && a.Shape[0] != length:
-		s.fail(name, "it has %d rows, want %d", a.Shape[0], length)
+		s.fail(name, "it has %d rows, want %d%s", a.Shape[0], length, s.count)
 	default:
 		return a
 	}
 	return none
+}
+
+// flatten says how an array of two axes becomes one of rank 1, where there is a way.
+func flatten(name string, rank int, shape []int) string {
+	switch {
+	case rank != 1 || len(shape) != 2:
+		return ""
+	case shape[1] == 1:
+		return ", as reshape(-1) gives"
+	case name == "action" || name == "acts":
+		return "; of one-hot rows argmax(1) gives the actions, and other actions of several numbers are not read"
+	}
+	return ""
 }
 
 // fail is what is wrong with an array, unless there was an error before.
@@ -62,9 +77,12 @@ func (s *source) flags(name string, n int) []bool {
 
 // integers reads numbers from low to high.
 func (s *source) integers(name string, n int, low, high float64) []int {
-	a := s.array(name, 1, n, npz.Int64, npz.Float64)
+	a := s.array(name, 1, n, npz.Int64, npz.Float64, npz.Float32, npz.Bool)
 	if a.Type != npz.Int64 && len(a.Data) > 0 { // NumPy makes an empty list one of floats
-		s.fail(name, "it holds %s, want integers", a.Type)
+		if i := slices.IndexFunc(a.Data, func(v float64) bool { return v != math.Trunc(v) }); i >= 0 {
+			s.fail(name, "[%d] is %g, want integers: others are not read", i, a.Data[i])
+		}
+		s.fail(name, "it holds %s, want integers, as astype(int) gives", a.Type)
 	}
 	for i, v := range a.Data {
 		if v < low || v > high {
