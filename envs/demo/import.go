@@ -97,6 +97,10 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 		case a.Has("acts"):
 			o.Layout = Imitation
 		default:
+			if own, err := describes(DescriptionPath(a.Path())); err == nil && own {
+				return nil, fmt.Errorf("demo: %s is in this project's layout already, and is read as it is; where it "+
+					"holds seeds and actions, \"demos convert --plain\" stores observations", a.Path())
+			}
 			return nil, fmt.Errorf("demo: %s has neither next_obs, as the flat layout, nor acts, as imitation's; it "+
 				"holds %s; a file of this project's own layout needs its description %s, whole", a.Path(),
 				cmp.Or(strings.Join(a.Names(), ", "), "no arrays"), filepath.Base(DescriptionPath(a.Path())))

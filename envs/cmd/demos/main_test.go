@@ -50,6 +50,10 @@ func TestConvertAndShow(t *testing.T) {
 	if status, stdout, stderr := run(t, "show", out); status != 0 || stdout != want {
 		t.Errorf("show: status %d, says\n%s%s\nwant\n%s", status, stdout, stderr, want)
 	}
+	if status, _, stderr := run(t, "convert", out, "--out", filepath.Join(dir, "again.npz")); status != 1 ||
+		!strings.Contains(stderr, "stored.npz is in this project's layout already") {
+		t.Errorf("convert of what convert has written: status %d, says %s", status, stderr)
+	}
 	if status, stdout, stderr := run(t, "show", filepath.Join(dir, "absent.npz"), text); status != 1 ||
 		!strings.Contains(stdout, "2 trajectories of an environment not named") ||
 		!strings.Contains(stderr, "absent.npz") {
@@ -221,7 +225,8 @@ func TestWrongCommandLines(t *testing.T) {
 			"--layout", "csv", "--out", filepath.Join(t.TempDir(), "x.csv")},
 		"stored.npz is a zip archive": {"convert", "../../npz/testdata/stored.npz", "--layout", "csv", "--out",
 			filepath.Join(t.TempDir(), "x.npz")},
-		"no layout": {"convert", "../../npz/testdata/stored.npz", "--layout", "odd", "--out", "x.npz"},
+		`--layout "odd": want flat, imitation or csv`: {"convert", "../../npz/testdata/stored.npz", "--layout", "odd",
+			"--out", "x.npz"},
 		"/nowhere/python": {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "x.npz"),
 			"--python", "/nowhere/python"},
 	} {

@@ -190,9 +190,10 @@ func newConvert() *cobra.Command {
 		Long: `convert reads a file of one of the layouts
 
   flat       .npz with a row for each transition: obs, action, next_obs, episode, and where known reward, terminated, truncated,
-             expert_logp
+             seed, expert_logp
   imitation  .npz of the Python library imitation: obs, acts, terminal, indices, and where known rews
-  csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated
+  csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated,
+             seed
 
 and, by Python, with h5py or pyarrow (which kernel-setup install --with envs brings along),
 
@@ -235,6 +236,10 @@ func convert(cmd *cobra.Command, path string, o *convertOptions) error {
 	}
 	if filepath.Ext(o.out) != ".npz" {
 		return fmt.Errorf("--out %s: want a name that ends in .npz, as convert writes no other layout", o.out)
+	}
+	if layouts := []demo.Layout{"", demo.Flat, demo.Imitation, demo.CSV}; !slices.Contains(layouts,
+		demo.Layout(o.layout)) {
+		return fmt.Errorf("--layout %q: want flat, imitation or csv", o.layout)
 	}
 	options := demo.ImportOptions{Layout: demo.Layout(o.layout),
 		Description: demo.Description{Environment: o.env, Expert: o.expert, Actions: o.actions}}
