@@ -105,6 +105,9 @@ func checkArguments(c *cobra.Command) {
 		if _, many := f.Value.(pflag.SliceValue); !many || f.Value.Type() == "float64Slice" {
 			f.Value = &single{Value: f.Value}
 		}
+		if f.DefValue == "[]" {
+			f.DefValue = "" // of a single, help would show it
+		}
 	})
 	check := c.Args
 	if check == nil || !c.Runnable() {

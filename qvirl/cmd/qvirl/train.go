@@ -105,7 +105,8 @@ Methods:
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes of the file to choose them from (default: all)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything random, and the place of the trajectories in the file")
 	f.Float64SliceVar(&o.betas, "beta", nil, "rationality coefficient of the expert (default: what the file's "+
-		"description says); of several, such as 1,5,20, that by which parts of the demonstrations are foreseen best")
+		"description says); of several `numbers`, such as 1,5,20, that by which parts of the demonstrations "+
+		"are foreseen best")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories, by any policy, for methods that use them")
 	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; "+
