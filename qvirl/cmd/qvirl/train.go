@@ -227,7 +227,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return fmt.Errorf("removing the checkpoint: %w", err)
 	}
 	meter.Finish(progress.Event{Out: o.out})
-	noteFit(cmd.ErrOrStderr(), model, entry.Beta)
+	noteFit(cmd.ErrOrStderr(), model, o.mayTakeBetas(entry))
 	if !o.asJSON {
 		o.tell(cmd.OutOrStdout(), model)
 	}

@@ -237,6 +237,41 @@ func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
 	}
 }
 
+// doubted is a model whose probabilities are hardly trusted.
+type doubted struct{ neural.Model }
+
+func (doubted) Curve() []neural.CurvePoint       { return []neural.CurvePoint{{Step: 1}} }
+func (doubted) Spec() neural.Spec                { return neural.Spec{Actions: 2, Demos: 3} }
+func (doubted) Calibration() *neural.Calibration { return &neural.Calibration{Trust: 0.1} }
+
+// TestBetasAreAdvisedWhereTrainTakesThem: not where several were given already, or are refused.
+func TestBetasAreAdvisedWhereTrainTakesThem(t *testing.T) {
+	one, several := []float64{1}, []float64{1, 5}
+	rollouts := environmentOptions{env: "CartPole-v1"}
+	for name, c := range map[string]struct {
+		method  string
+		options trainOptions
+		want    bool
+	}{
+		"one":                   {"qvirl", trainOptions{betas: one, explore: true}, true},
+		"several":               {"qvirl", trainOptions{betas: several, explore: true}, false},
+		"no use for any":        {"bc", trainOptions{betas: one, explore: true}, false},
+		"with rollouts":         {"qvirl", trainOptions{betas: one, explore: true, environmentOptions: rollouts}, false},
+		"with successors alone": {"qvirl", trainOptions{betas: one, environmentOptions: rollouts}, true},
+	} {
+		entry, err := catalogue.Find(c.method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		noteFit(&out, doubted{}, c.options.mayTakeBetas(entry))
+		if text := out.String(); !strings.Contains(text, "learn from more demonstrations") ||
+			strings.Contains(text, "--beta") != c.want {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
 // TestFlagsWinOverTheConfig: those that are given do.
 func TestFlagsWinOverTheConfig(t *testing.T) {
 	t.Chdir(t.TempDir())

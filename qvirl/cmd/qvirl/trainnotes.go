@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // outlier says where the largest action of the demonstrations is, if many actions below it never occur.
@@ -94,8 +95,9 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 }
 
 // noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does, or
-// if models of parts of the demonstrations foresee the others hardly better than the frequencies of the actions do.
-func noteFit(w io.Writer, m neural.Model, usesBeta bool) {
+// if models of parts of the demonstrations foresee the others hardly better than the frequencies of the actions do:
+// then it advises several β, if train may take them.
+func noteFit(w io.Writer, m neural.Model, betas bool) {
 	const little = 0.3
 	curve := m.Curve()
 	if len(curve) == 0 { // of an ensemble
@@ -113,10 +115,15 @@ func noteFit(w io.Writer, m neural.Model, usesBeta bool) {
 	}
 	if c := m.Calibration(); c != nil && c.Trust < little {
 		advice := "learn from more demonstrations"
-		if usesBeta {
+		if betas {
 			advice += ", or have it choose among several --beta, such as 1,5,20"
 		}
 		fmt.Fprintf(w, "note: what it learnt foresees left-out parts of the demonstrations hardly better than the "+
 			"frequencies of the actions do (trust %.2f of 1): %s\n", c.Trust, advice)
 	}
+}
+
+// mayTakeBetas reports whether of the one β that was given train may make several, to choose among.
+func (o *trainOptions) mayTakeBetas(entry *catalogue.Method) bool {
+	return entry.Beta && len(o.betas) == 1 && (o.env == "" || !o.explore)
 }
