@@ -65,7 +65,27 @@ func checkShapes(path string, set *demo.Set, spec neural.Spec) error {
 		return fmt.Errorf("--demos: %s has observations of %d numbers and %d actions, the model was learnt for %d "+
 			"and %d", path, set.ObservationSize(), set.Actions, spec.Observation, spec.Actions)
 	}
+	if image := neural.ImageOf(set); set.Replay == nil && image != spec.Image { // a replay makes pictures later
+		return fmt.Errorf("--demos: %s has observations %v that are %s, the model was learnt for %s", path,
+			set.ObservationShape, kindOf(image), described(spec.Image))
+	}
 	return nil
+}
+
+// kindOf says in words how observations are read.
+func kindOf(image neural.Image) string {
+	if image == (neural.Image{}) {
+		return "features"
+	}
+	return "stacks of pictures"
+}
+
+// described says the same, of pictures with their shape.
+func described(image neural.Image) string {
+	if image == (neural.Image{}) {
+		return kindOf(image)
+	}
+	return fmt.Sprintf("%s [%d %d %d]", kindOf(image), image.Frames, image.Height, image.Width)
 }
 
 // score does what the command says.

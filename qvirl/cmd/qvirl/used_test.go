@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"testing"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // TestEpisodesAreKnownInOtherFiles: by what they are, in a converted file in another order too; a folder of before
@@ -49,4 +52,29 @@ func TestEpisodesAreKnownInOtherFiles(t *testing.T) {
 	}
 	count("demos.npz", 1, 6, e[1:6], 2)
 	count("converted.npz", 0, 4, set.Trajectories, 0)
+}
+
+// TestPicturesAreNoFeatures: though an observation has as many numbers. A replay makes pictures only later.
+func TestPicturesAreNoFeatures(t *testing.T) {
+	pictures := &demo.Set{Description: demo.Description{ObservationShape: []int{2, 3, 3}, Actions: 2},
+		Trajectories: []demo.Trajectory{{Frames: &demo.Frames{}}}}
+	features := &demo.Set{Description: pictures.Description, Trajectories: []demo.Trajectory{{}}}
+	replayed := &demo.Set{Description: pictures.Description, Trajectories: []demo.Trajectory{{}}}
+	replayed.Replay = &demo.Recipe{}
+	ofPictures := neural.Spec{Observation: 18, Actions: 2, Image: neural.ImageOf(pictures)}
+	ofFeatures := neural.Spec{Observation: 18, Actions: 2}
+	const want = "--demos: x.npz has observations [2 3 3] that are %s, the model was learnt for %s"
+	for _, c := range []struct {
+		set  *demo.Set
+		spec neural.Spec
+		want string
+	}{
+		{pictures, ofPictures, ""}, {features, ofFeatures, ""}, {replayed, ofPictures, ""},
+		{pictures, ofFeatures, fmt.Sprintf(want, "stacks of pictures", "features")},
+		{features, ofPictures, fmt.Sprintf(want, "features", "stacks of pictures [2 3 3]")},
+	} {
+		if err := checkShapes("x.npz", c.set, c.spec); fmt.Sprint(err) != cmp.Or(c.want, "<nil>") {
+			t.Errorf("%+v of %+v: error %v, want %q", c.set, c.spec, err, c.want)
+		}
+	}
 }
