@@ -141,9 +141,13 @@ func TestImportNamesTheFault(t *testing.T) {
 		"one-hot actions": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints(make([]int, 9), 3, 3) },
 			`array "action": it has the shape [3 3], want 1 dimensions; of one-hot rows argmax(1) gives the ` +
 				"actions"},
-		"a column of actions": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 2, 1}, 3, 1) },
+		"a column of actions": {flatArrays(), func(a map[string]npz.Array) {
+			a["action"] = npz.Ints([]int{0, 2, 1}, 3, 1)
+		},
 			`array "action": it has the shape [3 1], want 1 dimensions, as reshape(-1) gives`},
-		"real actions": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Floats([]float64{0, 2, 0.5}, 3) },
+		"real actions": {flatArrays(), func(a map[string]npz.Array) {
+			a["action"] = npz.Floats([]float64{0, 2, 0.5}, 3)
+		},
 			`array "action": [2] is 0.5, want integers: others are not read`},
 		"short floats": {flatArrays(), func(a map[string]npz.Array) {
 			a["action"] = npz.Array{Shape: []int{3}, Data: []float64{0, 2, 1}, Type: npz.Float32}

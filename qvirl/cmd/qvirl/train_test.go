@@ -247,7 +247,7 @@ func (doubted) Calibration() *neural.Calibration { return &neural.Calibration{Tr
 // TestBetasAreAdvisedWhereTrainTakesThem: not where several were given already, or are refused.
 func TestBetasAreAdvisedWhereTrainTakesThem(t *testing.T) {
 	one, several := []float64{1}, []float64{1, 5}
-	rollouts := environmentOptions{env: "CartPole-v1"}
+	in := environmentOptions{env: "CartPole-v1"}
 	for name, c := range map[string]struct {
 		method  string
 		options trainOptions
@@ -256,8 +256,8 @@ func TestBetasAreAdvisedWhereTrainTakesThem(t *testing.T) {
 		"one":                   {"qvirl", trainOptions{betas: one, explore: true}, true},
 		"several":               {"qvirl", trainOptions{betas: several, explore: true}, false},
 		"no use for any":        {"bc", trainOptions{betas: one, explore: true}, false},
-		"with rollouts":         {"qvirl", trainOptions{betas: one, explore: true, environmentOptions: rollouts}, false},
-		"with successors alone": {"qvirl", trainOptions{betas: one, environmentOptions: rollouts}, true},
+		"with rollouts":         {"qvirl", trainOptions{betas: one, explore: true, environmentOptions: in}, false},
+		"with successors alone": {"qvirl", trainOptions{betas: one, environmentOptions: in}, true},
 	} {
 		entry, err := catalogue.Find(c.method)
 		if err != nil {
