@@ -8,8 +8,6 @@ import json
 import os
 import sys
 
-import numpy as np
-
 
 def fail(text):
     sys.exit(text)
@@ -64,6 +62,7 @@ def imitation(path):
             yield np.array(row["obs"]), np.array(row["acts"]), row.get("rews"), row["terminal"], False, -1
 
 
+np = need("numpy")
 described = {}
 source, target = sys.argv[1:]
 folder = os.path.isdir(source)

@@ -128,3 +128,18 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 		}
 	}
 }
+
+// An interpreter without NumPy is told as one, as one without the other libraries is.
+func TestPythonWithoutNumPy(t *testing.T) {
+	command.UseInstallation()
+	bare := filepath.Join(t.TempDir(), "python")
+	script := "#!/bin/sh\nexec '" + os.Getenv(command.PythonVariable) + "' -S \"$@\"\n" // without installed packages
+	if err := os.WriteFile(bare, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := run(t, "convert", "testdata/imitation", "--python", bare, "--out",
+		filepath.Join(t.TempDir(), "x.npz"))
+	if status != 1 || !strings.Contains(stderr, "lacks numpy: install it there, or name another") {
+		t.Errorf("status %d, %q", status, stderr)
+	}
+}
