@@ -207,7 +207,8 @@ func (f *flat) set(o ImportOptions) (*Set, error) {
 			to++
 		}
 		if seen[id] {
-			return nil, fmt.Errorf("demo: %s: row %d goes on with episode %d, which had ended", f.name, from, id)
+			return nil, fmt.Errorf("demo: %s: row %d goes on with episode %d, which had ended: want the rows of an "+
+				"episode together, in the order of time", f.name, from, id)
 		}
 		seen[id] = true
 		t := Trajectory{

@@ -85,8 +85,8 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 	c.Workers, c.EnvsPerWorker = o.workers, o.envs
 	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled
 	c.StepLimit = o.stepTimeout
-	if err := check.First(check.AtLeast(1, "--episodes", o.episodes), check.AtLeast(0,
-		"--seed --max-steps --max-restarts", int(o.seed), o.maxSteps, o.maxRestarts),
+	if err := check.First(check.AtLeast(1, "--episodes --workers --envs", o.episodes, o.workers, o.envs),
+		check.AtLeast(0, "--seed --max-steps --max-restarts", int(o.seed), o.maxSteps, o.maxRestarts),
 		check.That(o.stepTimeout > 0, "--step-timeout %v: want a positive time", o.stepTimeout)); err != nil {
 		return c, err
 	}

@@ -23,6 +23,17 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
+// What is to be collected is checked before anything is started.
+func TestCollectRefuses(t *testing.T) {
+	for flag, want := range map[string]string{"--envs": "--envs = 0, want at least 1",
+		"--workers": "--workers = 0, want at least 1", "--episodes": "--episodes = 0, want at least 1"} {
+		args := []string{"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "a.npz"), flag, "0"}
+		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s 0: status %d, says %s", flag, status, stderr)
+		}
+	}
+}
+
 const recorded = `episode,obs_0,action,reward,next_obs_0,terminated
 1,0,0,1,1,0
 1,1,1,2,2,1
