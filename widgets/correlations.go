@@ -62,18 +62,13 @@ func (m Correlations) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v := newVegaView("correlations")
 	columns := transposed(m.Draws, m.World.Width*m.World.Height)
 	rows := [][]string{{"s", "r"}} // in hundredths
 	for s := range columns {
 		rows = append(rows, []string{strconv.Itoa(s), percentages(m.with(columns, s))})
 	}
-	v.setWorld(m.World)
-	v.set(object{"size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
-		"state": strconv.Itoa(m.States[0])})
-	v.bind("state", object{"max": len(columns) - 1})
-	v.table("correlations", rows)
-	return v, checkSize("Correlations", v)
+	return newVega("Correlations", ofWorld(m.World, object{"size": cellPixels(m.World), "diverging": diverging.hex(),
+		"title": m.Title, "state": strconv.Itoa(m.States[0]), "correlations": rows}))
 }
 
 // cellPixels is how large cells of an interactive map are.

@@ -144,12 +144,9 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	if state < 0 || state >= states {
 		return nil, fmt.Errorf("widgets: Explorer begins with state %d, which is outside 0..%d", state, states-1)
 	}
-	v := newVegaView("explorer")
-	ids, domains := m.fill(v)
-	methods := m.methods()
-	looks := appearances(methods)
-	var labels, colors, dashes []any
-	for _, a := range looks {
+	var labels, colors []string
+	var dashes [][]any
+	for _, a := range appearances(m.methods()) {
 		labels, colors, dashes = append(labels, a.label), append(colors, hex(a.color)), append(dashes,
 			vegaDashes(a.dashes))
 	}
@@ -159,7 +156,7 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 				"choose between them: give each a Method of its own, such as \"Second run\"", label)
 		}
 	}
-	first := looks[0].label
+	first := labels[0]
 	actions := len(m.Settings[0].Posteriors[0].Policy) / states
 	titles := object{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
 		"difference": "mean less that of " + first + ", in its σ", "policy": "probability of the best action",
@@ -168,23 +165,20 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	if m.World.Truth != nil {
 		truths = span{slices.Min(m.World.Truth), slices.Max(m.World.Truth)}.ends()
 	}
-	v.setWorld(m.World)
-	v.set(object{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
-		"actions": list(namesOr(m.World.Actions, actions)), "moves": list(m.World.Moves), "truth": list(m.World.Truth),
-		"size": cellPixels(m.World), "extent": truths, "domains": domains, "sequential": sequential.hex(),
-		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
-		"state": strconv.Itoa(state), "method": labels[0]})
-	v.bind("state", object{"max": states - 1})
-	v.bind("method", object{"options": labels})
-	v.bind("quantity", object{"labels": []any{titles["mean"], titles["deviation"], titles["ratio"],
-		titles["difference"], titles["policy"], titles["visits"]}})
-	m.controls(v, labels)
-	return v, checkSize("Explorer", v)
+	data := ofWorld(m.World, object{"labels": labels, "colors": colors, "dashes": dashes,
+		"actions": namesOr(m.World.Actions, actions), "moves": m.World.Moves, "truth": list(m.World.Truth),
+		"size": cellPixels(m.World), "extent": truths, "sequential": sequential.hex(), "diverging": diverging.hex(),
+		"mapTitles": titles, "title": m.Title, "xLabel": m.XLabel, "state": strconv.Itoa(state), "method": first,
+		"quantities": []any{titles["mean"], titles["deviation"], titles["ratio"], titles["difference"],
+			titles["policy"], titles["visits"]}})
+	m.fill(data)
+	m.controls(data, labels)
+	return newVega("Explorer", data)
 }
 
 // controls adds the knobs, and a box for each method.
-func (m Explorer) controls(v vegaView, labels []any) {
-	var signals []any
+func (m Explorer) controls(data object, labels []string) {
+	var signals []object
 	setting, shown := "0", []string{}
 	for i, k := range m.Knobs {
 		name := "knob" + strconv.Itoa(i)
@@ -197,11 +191,7 @@ func (m Explorer) controls(v vegaView, labels []any) {
 		signals = append(signals, input(name, true, "checkbox", label, object{}))
 		shown = append(shown, name)
 	}
-	delete(v.named("signals", "setting"), "value")
-	delete(v.named("signals", "shown"), "value")
-	v.named("signals", "setting")["update"] = setting
-	v.named("signals", "shown")["update"] = "[" + strings.Join(shown, ", ") + "]"
-	v.addSignals(signals...)
+	data["controls"], data["setting"], data["shown"] = signals, setting, "["+strings.Join(shown, ", ")+"]"
 }
 
 // input is a signal that the reader sets by an input of a kind, with its label and its options.
@@ -217,7 +207,7 @@ func (k Knob) signal(name string) (signal object, position string) {
 		return input(name, first+step*float64(k.Start), "range", k.Name+" ",
 			object{"min": first, "max": last, "step": step}), fmt.Sprintf("round((%s - %g) / %g)", name, first, step)
 	}
-	return input(name, k.Values[k.Start], "select", k.Name+" ", object{"options": list(k.Values)}),
+	return input(name, k.Values[k.Start], "select", k.Name+" ", object{"options": k.Values}),
 		fmt.Sprintf("indexof(%s, %s)", vegaTexts(k.Values), name)
 }
 
@@ -256,16 +246,16 @@ const (
 	exploredBars   = 28 // of a histogram
 )
 
-// fill fills the tables of the view, and returns the numbers of each setting's posteriors in them, and the domains of
-// the colours, by quantity.
-func (m Explorer) fill(v vegaView) (ids []any, domains object) {
+// fill adds the tables of the view, the numbers of each setting's posteriors in them, and the domains of the colours.
+func (m Explorer) fill(data object) {
+	var ids [][]int
 	seen := map[*exhibit.Posterior]int{}
 	marginals := [][]string{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
 		"density"}}
 	policies, visits := [][]string{{"q", "s", "p"}}, [][]string{{"v", "s", "n"}}
 	means, stds, ratios, apart, most := emptySpan(), emptySpan(), emptySpan(), emptySpan(), 1
 	for i, setting := range m.Settings {
-		var shown []any
+		var shown []int
 		for _, p := range setting.Posteriors {
 			id, ok := seen[p]
 			if !ok {
@@ -300,12 +290,9 @@ func (m Explorer) fill(v vegaView) (ids []any, domains object) {
 		top := max(-s.low, s.high, 1e-9)
 		return span{-top, top}.ends()
 	}
-	domains = object{"mean": about(means), "deviation": stds.domain(), "ratio": ratios.domain(),
+	data["domains"] = object{"mean": about(means), "deviation": stds.domain(), "ratio": ratios.domain(),
 		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
-	v.table("marginals", marginals)
-	v.table("policies", policies)
-	v.table("visits", visits)
-	return ids, domains
+	data["posteriors"], data["marginals"], data["policies"], data["visits"] = ids, marginals, policies, visits
 }
 
 // row describes the marginal of a state.

@@ -79,7 +79,6 @@ func (m Risk) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v := newVegaView("risk")
 	states := m.World.Width * m.World.Height
 	xs := Tails{Panels: []TailPanel{{Samples: [][]float64{m.Levels[0].Returns,
 		m.Levels[len(m.Levels)-1].Returns}}}}.extent()
@@ -103,18 +102,13 @@ func (m Risk) Vega() (map[string]any, error) {
 		}
 		levels = append(levels, []string{strconv.Itoa(i), short(t.mean), short(t.tail), short(t.quantile)})
 	}
-	scale := newScale(true, m.Values)
-	v.setWorld(m.World)
-	v.set(object{"values": list(m.Values), "size": cellPixels(m.World), "moves": list(m.World.Moves),
-		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "title": m.Title,
-		"xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
-		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(), "diverging": diverging.hex()})
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
-	v.addSignals(signal, object{"name": "at", "update": position})
-	v.table("policies", policies)
-	v.table("densities", densities)
-	v.table("levels", levels)
-	return v, checkSize("Risk", v)
+	return newVega("Risk", ofWorld(m.World, object{"values": list(m.Values), "size": cellPixels(m.World),
+		"moves": m.World.Moves, "actions": namesOr(m.World.Actions, len(m.Levels[0].Policy)/states), "title": m.Title,
+		"xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(), "highest": m.Levels[len(m.Levels)-1].Level,
+		"domain": newScale(true, m.Values).ends(), "diverging": diverging.hex(),
+		"controls": []object{signal, {"name": "at", "update": position}},
+		"policies": policies, "densities": densities, "levels": levels}))
 }
 
 // ShowRisk displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
@@ -188,7 +182,6 @@ func (m Queries) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v := newVegaView("queries")
 	cells := [][]string{{"i", "s", "score", "before", "after", "visits"}}
 	steps := [][]string{{"i", "query", "return", "next"}}
 	scores, stds := emptySpan(), emptySpan()
@@ -204,13 +197,14 @@ func (m Queries) Vega() (map[string]any, error) {
 		steps = append(steps, []string{strconv.Itoa(i), strconv.Itoa(step.Query), short(step.Return),
 			short(next.Return)})
 	}
-	v.setWorld(m.World)
-	v.set(object{"size": max(8, min(44, 260/m.World.Width)), "title": m.Title, "label": m.Label,
-		"scores": scores.domain(), "stds": stds.domain(), "sequential": sequential.hex()})
-	v.bind("queries", object{"max": len(m.Steps) - 2})
-	v.table("cells", cells)
-	v.table("steps", steps)
-	return v, checkSize("Queries", v)
+	return newVega("Queries", ofWorld(m.World, object{"size": max(8, min(44, 260/m.World.Width)), "title": m.Title,
+		"label": m.Label, "scores": scores.domain(), "stds": stds.domain(), "sequential": sequential.hex(),
+		"most": len(m.Steps) - 2, "cells": cells, "steps": steps, "maps": []object{
+			{"name": "acquisition", "title": "label", "x": "0", "scale": "worth", "field": "score", "format": ".2f"},
+			{"name": "before", "title": "'standard deviation of the reward, before'", "x": "mapWidth + 36",
+				"scale": "unknown", "field": "before", "format": ".1f"},
+			{"name": "after", "title": "'after the answer'", "x": "2 * (mapWidth + 36)", "scale": "unknown",
+				"field": "after", "format": ".1f"}}}))
 }
 
 // ShowQueries displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;

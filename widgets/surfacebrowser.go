@@ -13,7 +13,7 @@ func (m Surface) VegaLite(name string) (map[string]any, error) {
 	}
 	scale := newScale(m.Diverges, all...)
 	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
-	return newVegaLite("surface", false, object{"m": m, "panel": Choice{name, len(m.Panels)}, "titles": titles,
+	return newView("surface.vl", false, object{"m": m, "panel": Choice{name, len(m.Panels)}, "titles": titles,
 		"numbers": numbers, "xs": list(m.X), "ys": list(m.Y), "xEdges": list(xEdges), "yEdges": list(yEdges),
 		"xDomain": span{xEdges[0], xEdges[len(m.X)]}.ends(), "yDomain": span{yEdges[0], yEdges[len(m.Y)]}.ends(),
 		"levels": list(uniform(scale.span, len(scale.ramp)-1)), "ramp": scale.ramp.hex()})

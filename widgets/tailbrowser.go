@@ -50,7 +50,7 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	for _, a := range looks {
 		labels = append(labels, a.label)
 	}
-	return newVegaLite("tails", true, object{"m": m, "ink": hex(paleInk), "numbers": numbers, "titles": titles,
+	return newView("tails.vl", true, object{"m": m, "ink": hex(paleInk), "numbers": numbers, "titles": titles,
 		"labels": labels, "first": first, "second": second, "rows": rows, "extent": xs.ends(),
 		"choices": []object{{"name": "first", "color": hex(blue), "note": -40},
 			{"name": "second", "color": hex(vermillion), "note": -21}}})

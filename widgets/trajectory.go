@@ -159,8 +159,7 @@ func (m Trajectory) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v := newVegaView("trajectory")
-	var pictures []any
+	var pictures []string
 	for i := range m.Pictures {
 		var b bytes.Buffer
 		if err := jpeg.Encode(&b, m.scaled(i), &jpeg.Options{Quality: 72}); err != nil {
@@ -189,13 +188,10 @@ func (m Trajectory) Vega() (map[string]any, error) {
 		}
 	}
 	xs = xs.padded(0.03)
-	v.set(object{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X, "pictureHeight": size.Y,
-		"actions": list(m.Actions), "title": m.Title, "value": m.value(), "level": math.Round(100 * m.Level),
-		"extent": xs.ends(), "last": len(m.Taken) - 1})
-	v.bind("step", object{"max": (len(m.Pictures) - 1) * m.stride(), "step": m.stride()})
-	v.table("values", values)
-	v.table("steps", steps)
-	return v, checkSize("Trajectory", v)
+	return newVega("Trajectory", object{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X,
+		"pictureHeight": size.Y, "actions": m.Actions, "title": m.Title, "value": m.value(),
+		"level": math.Round(100 * m.Level), "extent": xs.ends(), "last": len(m.Taken) - 1,
+		"lastStep": (len(m.Pictures) - 1) * m.stride(), "values": values, "steps": steps})
 }
 
 // ShowTrajectory displays the interactive view of m. JupyterLab draws it, also in a saved notebook, one that it does

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -21,80 +23,94 @@ var vegaFiles embed.FS
 // object is a JSON object.
 type object = map[string]any
 
-// vegaView is a Vega 5 specification whose signals and tables are filled in. What a reader operates has the name of its
-// signal: an input of a page is found by it, as input[name="state"].
-type vegaView object
+// views are the specifications of the folder vega, of Vega 5 and Vega-Lite 5, as templates. What a reader operates has
+// the name of its signal: an input of a page is found by it, as input[name="state"].
+var views = template.Must(template.New("").Funcs(template.FuncMap{"json": jsonText, "signals": signals, "args": args,
+	"csv":  func(rows [][]string) (string, error) { return jsonText(string(csvText(rows))) },
+	"last": func(n int) int { return n - 1 },
+}).ParseFS(vegaFiles, "vega/*.tmpl"))
 
-// newVegaView reads a specification of the folder vega. What is wrong with one is a fault of this package.
-func newVegaView(name string) vegaView {
-	text, err := vegaFiles.ReadFile("vega/" + name + ".vg.json")
-	var v vegaView
+func jsonText(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+// signals writes signals with their first values. An empty list becomes an expression: on the way to the kernel, which
+// is by package gob, the list itself would become null.
+func signals(data object, names ...string) (string, error) {
+	out := make([]string, len(names))
+	for i, name := range names {
+		value, ok := data[name]
+		if !ok {
+			return "", fmt.Errorf("the signal %s has no value", name)
+		}
+		text, err := jsonText(value)
+		if err != nil {
+			return "", fmt.Errorf("the signal %s: %w", name, err)
+		}
+		if out[i] = fmt.Sprintf(`{"name": %q, "value": %s}`, name, text); text == "[]" || text == "null" {
+			out[i] = fmt.Sprintf(`{"name": %q, "update": "[]"}`, name)
+		}
+	}
+	return strings.Join(out, ", "), nil
+}
+
+// args returns the data of a part of a specification: those of the whole, and others by name.
+func args(of object, others ...any) object {
+	out := maps.Clone(of)
+	for i := 0; i < len(others); i += 2 {
+		out[others[i].(string)] = others[i+1]
+	}
+	return out
+}
+
+// newView returns a specification that is filled in, with or without lines of a grid.
+func newView(name string, grid bool, data object) (map[string]any, error) {
+	var text bytes.Buffer
+	var spec object
+	err := views.ExecuteTemplate(&text, name+".tmpl", data)
 	if err == nil {
-		err = json.Unmarshal(text, &v)
+		err = json.Unmarshal(text.Bytes(), &spec)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("widgets: the Vega specification %s: %v", name, err))
+		return nil, fmt.Errorf("widgets: the specification %s: %w", name, err)
 	}
-	v["config"] = vegaConfig(false)
-	return v
+	spec["config"] = vegaConfig(grid)
+	return spec, nil
 }
 
-// named returns the entry of a list of the specification that bears the name.
-func (v vegaView) named(list, name string) object {
-	for _, entry := range v[list].([]any) {
-		if entry := entry.(object); entry["name"] == name {
-			return entry
-		}
+// newVega returns the Vega specification of a widget, and refuses one that would weigh the notebook down.
+func newVega(widget string, data object) (map[string]any, error) {
+	v, err := newView(strings.ToLower(widget)+".vg", false, data)
+	if err != nil {
+		return nil, err
 	}
-	panic(fmt.Sprintf("widgets: the Vega specification has no %s in its %s", name, list)) // a fault of this package
+	text, err := json.Marshal(v)
+	if err == nil && len(text) > maxExplored {
+		err = fmt.Errorf("widgets: %s would store %d kB in the notebook, want at most %d: show fewer states, "+
+			"methods or settings", widget, len(text)/1000, maxExplored/1000)
+	}
+	return v, err
 }
 
-// set gives signals their first values. An empty list becomes an expression: on the way to the kernel, which is by
-// package gob, the list itself would become null.
-func (v vegaView) set(values object) {
-	for name, value := range values {
-		signal := v.named("signals", name)
-		if of, ok := value.([]any); ok && len(of) == 0 {
-			delete(signal, "value")
-			signal["update"] = "[]"
-			continue
-		}
-		signal["value"] = value
-	}
-}
-
-// setWorld gives the signals that each map of a world has their first values: its size in cells, and what its states
-// are called and which of them end an episode.
-func (v vegaView) setWorld(w exhibit.World) {
+// ofWorld adds to the data of a view what each map of a world shows: its size in cells, and what its states are called
+// and which of them end an episode.
+func ofWorld(w exhibit.World, data object) object {
 	ends := w.Terminal
 	if ends == nil {
 		ends = make([]bool, w.Width*w.Height)
 	}
-	v.set(object{"columns": w.Width, "rows": w.Height, "names": list(stateNames(w)), "ends": list(ends)})
+	maps.Copy(data, object{"columns": w.Width, "rows": w.Height, "names": stateNames(w), "ends": ends,
+		"last": len(ends) - 1})
+	return data
 }
 
-// bind changes how a signal is operated.
-func (v vegaView) bind(signal string, options object) {
-	maps.Copy(v.named("signals", signal)["bind"].(object), options)
-}
-
-// addSignals puts signals before the others.
-func (v vegaView) addSignals(signals ...any) { v["signals"] = append(signals, v["signals"].([]any)...) }
-
-// table fills a table. It goes into the notebook as one text, where lists would take a line for each number.
-func (v vegaView) table(name string, rows [][]string) {
-	v.named("data", name)["values"] = string(csvText(rows))
-}
-
-// list returns the values as Vega takes them.
-func list[T any](values []T) []any {
+// list returns the numbers as Vega takes them.
+func list(values []float64) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
-		out[i] = v
-		if f, ok := any(v).(float64); ok {
-			if out[i] = rounded(f); !finite(f) {
-				out[i] = nil
-			}
+		if finite(v) {
+			out[i] = rounded(v)
 		}
 	}
 	return out
@@ -199,19 +215,6 @@ func checkProbability(field string, p float64) error {
 
 // percentages writes probabilities, or correlations, as whole percentages.
 func percentages(p []float64) string { return whole(p, func(v float64) float64 { return 100 * v }) }
-
-// checkSize refuses a specification that would weigh the notebook down.
-func checkSize(name string, v vegaView) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("widgets: the Vega specification of %s: %w", name, err)
-	}
-	if len(text) > maxExplored {
-		return fmt.Errorf("widgets: %s would store %d kB in the notebook, want at most %d: show fewer states, "+
-			"methods or settings", name, len(text)/1000, maxExplored/1000)
-	}
-	return nil
-}
 
 // ends are those of a range as Vega takes them.
 func (s span) ends() []any { return list([]float64{s.low, s.high}) }

@@ -1,13 +1,9 @@
 package widgets
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"math"
 	"sort"
 	"strconv"
-	"text/template"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -94,33 +90,9 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		names, colors, dashed = append(names, "true value"), append(colors, hex(black)), append(dashed, []any{4, 3})
 		curves = append(curves, object{"mark": "rule", "x": "t", "y": "t", "label": "true value"})
 	}
-	return newVegaLite("marginals", true, object{"m": m, "panel": Choice{"panel", len(m.Panels)}, "titles": titles,
+	return newView("marginals.vl", true, object{"m": m, "panel": Choice{"panel", len(m.Panels)}, "titles": titles,
 		"tops": tops, "rows": rows, "names": names, "colors": colors, "dashes": dashed,
 		"layers": append(bars, curves...), "extent": xs.ends()})
-}
-
-// vegaLites are the specifications of the folder vega as templates.
-var vegaLites = template.Must(template.New("").Funcs(template.FuncMap{
-	"json": func(v any) (string, error) {
-		text, err := json.Marshal(v)
-		return string(text), err
-	},
-	"last": func(n int) int { return n - 1 },
-}).ParseFS(vegaFiles, "vega/*.vl.tmpl"))
-
-// newVegaLite returns a specification of a view of one panel at a time, filled in, with or without lines of a grid.
-func newVegaLite(name string, grid bool, data object) (map[string]any, error) {
-	var text bytes.Buffer
-	var spec object
-	err := vegaLites.ExecuteTemplate(&text, name+".vl.tmpl", data)
-	if err == nil {
-		err = json.Unmarshal(text.Bytes(), &spec)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("widgets: the Vega-Lite specification %s: %w", name, err)
-	}
-	spec["config"] = vegaConfig(grid)
-	return spec, nil
 }
 
 // vegaDashes are dashes in pixels; [1, 0] is a line without gaps.

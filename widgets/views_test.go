@@ -134,10 +134,28 @@ func examplePredictive() Predictive {
 		{State: "hall", Action: "right", Times: 1, Of: 4, Mean: 0.2, Low: 0.1, High: 0.4}}}
 }
 
+// named returns the entry of a list of a Vega specification that bears the name.
+func named(spec map[string]any, list, name string) map[string]any {
+	for _, entry := range spec[list].([]any) {
+		if entry := entry.(map[string]any); entry["name"] == name {
+			return entry
+		}
+	}
+	return nil
+}
+
+// exampleViews are a Vega specification of each kind.
+func exampleViews() map[string]func() (map[string]any, error) {
+	return map[string]func() (map[string]any, error){"explorer": func() (map[string]any, error) {
+		return exampleExplorer().Vega(0)
+	}, "risk": exampleRisk().Vega, "queries": exampleQueries().Vega, "correlations": exampleCorrelations().Vega,
+		"trajectory": exampleTrajectory().Vega}
+}
+
 // tableOf reads a table of a Vega specification: a map for each row.
 func tableOf(t *testing.T, spec map[string]any, name string) (rows []map[string]string) {
 	t.Helper()
-	text := vegaView(spec).named("data", name)["values"].(string)
+	text := named(spec, "data", name)["values"].(string)
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +227,7 @@ func TestExplorer(t *testing.T) {
 	if len(policies) != 12 || policies[1]["p"] != "13 20 27 33 7" {
 		t.Errorf("%d policies, of state 1 %q", len(policies), policies[1]["p"])
 	}
-	if state := vegaView(spec).named("signals", "state"); state["value"] != "4" {
+	if state := named(spec, "signals", "state"); state["value"] != "4" {
 		t.Errorf("begins with state %v", state["value"])
 	}
 	if got := parse(t, m); !got.hasText("standard deviation") {
@@ -242,21 +260,20 @@ func TestExplorerKnobs(t *testing.T) {
 	if rows := tableOf(t, spec, "visits"); len(rows) != 5 || rows[4]["v"] != "5" || rows[4]["n"] != "5" {
 		t.Errorf("visits %v", rows)
 	}
-	v := vegaView(spec)
-	first, second := v.named("signals", "knob0")["bind"].(map[string]any), v.named("signals",
-		"knob1")["bind"].(map[string]any)
-	if first["input"] != "range" || first["max"] != 5.0 || first["step"] != 2.0 || v.named("signals",
-		"knob0")["value"] != 3.0 {
+	knob := named(spec, "signals", "knob0")
+	first, second := knob["bind"].(map[string]any), named(spec, "signals", "knob1")["bind"].(map[string]any)
+	if first["input"] != "range" || first["max"] != 5.0 || first["step"] != 2.0 || knob["value"] != 3.0 {
 		t.Errorf("the first knob is %v", first)
 	}
 	if second["input"] != "select" || fmt.Sprint(second["options"]) != "[0.5 2]" {
 		t.Errorf("the second knob is %v", second)
 	}
-	if ids := fmt.Sprint(v.named("signals", "posteriors")["value"]); ids != "[[0 1] [0 1] [0 1] [0 1] [0 1] [0 2]]" {
-		t.Errorf("posteriors %s", ids)
+	ids := named(spec, "signals", "posteriors")["value"]
+	if got := fmt.Sprint(ids); got != "[[0 1] [0 1] [0 1] [0 1] [0 1] [0 2]]" {
+		t.Errorf("posteriors %s", got)
 	}
 	want := `((0) * 3 + round((knob0 - 1) / 2)) * 2 + indexof(["0.5", "2"], knob1)`
-	if got := v.named("signals", "setting")["update"]; got != want {
+	if got := named(spec, "signals", "setting")["update"]; got != want {
 		t.Errorf("the setting is %q, want %q", got, want)
 	}
 }
@@ -526,7 +543,7 @@ func TestRisk(t *testing.T) {
 			t.Errorf("level %g: %v, want the tail %g", l.Level, row, sum/float64(worst))
 		}
 	}
-	bind := vegaView(spec).named("signals", "level")["bind"].(map[string]any)
+	bind := named(spec, "signals", "level")["bind"].(map[string]any)
 	if bind["input"] != "range" || bind["max"] != 1.0 || bind["step"] != 0.25 {
 		t.Errorf("the level is chosen by %v", bind)
 	}
@@ -556,7 +573,7 @@ func TestTrajectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pictures := vegaView(spec).named("signals", "pictures")["value"].([]any)
+	pictures := named(spec, "signals", "pictures")["value"].([]any)
 	if len(pictures) != 5 || !strings.HasPrefix(pictures[4].(string), "data:image/jpeg;base64,") {
 		t.Errorf("%d pictures", len(pictures))
 	}
@@ -571,7 +588,7 @@ func TestTrajectory(t *testing.T) {
 		t.Error("the figure lacks pictures")
 	}
 	m.Value = "advantage"
-	if spec, err = m.Vega(); err != nil || vegaView(spec).named("signals", "value")["value"] != "advantage" {
+	if spec, err = m.Vega(); err != nil || named(spec, "signals", "value")["value"] != "advantage" {
 		t.Errorf("the view does not call values advantages (error %v)", err)
 	}
 	if p := parse(t, m); !p.hasText("advantage") || p.hasText("value") {
@@ -600,8 +617,11 @@ func TestTrajectory(t *testing.T) {
 
 // Whatever a specification draws refers to tables and scales that there are, and no two signals have one name.
 func TestVegaSpecificationsAreWhole(t *testing.T) {
-	for _, name := range []string{"explorer", "correlations", "risk", "queries", "trajectory"} {
-		v := newVegaView(name)
+	for name, vega := range exampleViews() {
+		v, err := vega()
+		if err != nil {
+			t.Fatal(err)
+		}
 		tables, scales, signals := map[string]bool{"one": true}, map[string]bool{}, map[string]bool{}
 		var walk func(x any, visit func(key string, value any))
 		walk = func(x any, visit func(key string, value any)) {
@@ -627,8 +647,8 @@ func TestVegaSpecificationsAreWhole(t *testing.T) {
 				}
 			}
 		}
-		walk(map[string]any(v), names(tables))
-		walk(map[string]any(v), names(scales))
+		walk(v, names(tables))
+		walk(v, names(scales))
 		for _, s := range v["signals"].([]any) {
 			n := s.(map[string]any)["name"].(string)
 			if signals[n] {
@@ -636,7 +656,7 @@ func TestVegaSpecificationsAreWhole(t *testing.T) {
 			}
 			signals[n] = true
 		}
-		walk(map[string]any(v), func(key string, value any) {
+		walk(v, func(key string, value any) {
 			text, ok := value.(string)
 			if !ok {
 				return
