@@ -63,9 +63,9 @@ func (m Correlations) Vega() (map[string]any, error) {
 		return nil, err
 	}
 	columns := transposed(m.Draws, m.World.Width*m.World.Height)
-	rows := [][]string{{"s", "r"}} // in hundredths
+	rows := csvLines{{"s", "r"}} // in hundredths
 	for s := range columns {
-		rows = append(rows, []string{strconv.Itoa(s), percentages(m.with(columns, s))})
+		rows.add(s, percentages(m.with(columns, s)))
 	}
 	return newVega("Correlations", ofWorld(m.World, object{"size": cellPixels(m.World), "diverging": diverging.hex(),
 		"title": m.Title, "state": strconv.Itoa(m.States[0]), "correlations": rows}))

@@ -460,3 +460,28 @@ func (k curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearan
 		}
 	})
 }
+
+func (m Curves) records() [][]string {
+	out := csvLines{{"panel", "curve", "x", "y", "low", "high"}}
+	for _, p := range m.Panels {
+		for _, k := range p.Curves {
+			for i := range k.X {
+				low, high := math.NaN(), math.NaN()
+				switch {
+				case k.Low != nil:
+					low, high = k.Low[i], k.High[i]
+				case k.StdErr != nil:
+					low, high = k.Y[i]-k.StdErr[i], k.Y[i]+k.StdErr[i]
+				}
+				out.add(p.Title, k.Name, k.X[i], k.Y[i], low, high)
+			}
+		}
+		for _, l := range p.Levels {
+			out.add(p.Title, l.Name, "", l.Y, "", "")
+		}
+		for _, k := range p.Marks {
+			out.add(p.Title, k.Note, k.X, "", "", "")
+		}
+	}
+	return out
+}

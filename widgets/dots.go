@@ -155,3 +155,20 @@ func diamond(c draw.Canvas, col color.Color, at vg.Point) {
 	fillPath(c, white, p)
 	strokePath(c, draw.LineStyle{Color: col, Width: 1.1}, p)
 }
+
+func (m Dots) records() [][]string {
+	out := csvLines{{"panel", "method", "source", "mean", "stderr"}}
+	for _, p := range m.Panels {
+		for k, list := range [][]*Estimate{p.Estimates, p.Published} {
+			for i, e := range list {
+				if e != nil {
+					out.add(p.Title, m.Methods[i], []string{"estimate", "published"}[k], e.Mean, e.StdErr)
+				}
+			}
+		}
+		if p.Target != nil {
+			out.add(p.Title, "", "target", *p.Target, "")
+		}
+	}
+	return out
+}

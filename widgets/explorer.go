@@ -250,9 +250,9 @@ const (
 func (m Explorer) fill(data object) {
 	var ids [][]int
 	seen := map[*exhibit.Posterior]int{}
-	marginals := [][]string{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
+	marginals := csvLines{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
 		"density"}}
-	policies, visits := [][]string{{"q", "s", "p"}}, [][]string{{"v", "s", "n"}}
+	policies, visits := csvLines{{"q", "s", "p"}}, csvLines{{"v", "s", "n"}}
 	means, stds, ratios, apart, most := emptySpan(), emptySpan(), emptySpan(), emptySpan(), 1
 	for i, setting := range m.Settings {
 		var shown []int
@@ -263,9 +263,8 @@ func (m Explorer) fill(data object) {
 				seen[p] = id
 				actions := len(p.Policy) / len(p.Marginals)
 				for s := range p.Marginals {
-					marginals = append(marginals, m.row(id, s, p))
-					policies = append(policies, []string{strconv.Itoa(id), strconv.Itoa(s),
-						percentages(p.Policy[s*actions : (s+1)*actions])})
+					marginals.add(m.row(id, s, p)...)
+					policies.add(id, s, percentages(p.Policy[s*actions:(s+1)*actions]))
 				}
 			}
 			shown = append(shown, id)
@@ -281,7 +280,7 @@ func (m Explorer) fill(data object) {
 		ids = append(ids, shown)
 		for s, n := range setting.Visits {
 			if n > 0 {
-				visits = append(visits, []string{strconv.Itoa(i), strconv.Itoa(s), strconv.Itoa(n)})
+				visits.add(i, s, n)
 				most = max(most, n)
 			}
 		}
@@ -296,7 +295,7 @@ func (m Explorer) fill(data object) {
 }
 
 // row describes the marginal of a state.
-func (m Explorer) row(id, s int, p *exhibit.Posterior) []string {
+func (m Explorer) row(id, s int, p *exhibit.Posterior) []any {
 	d := p.Marginals[s]
 	rhat, ess, rank := math.NaN(), math.NaN(), math.NaN()
 	if p.RHat != nil {
@@ -309,7 +308,7 @@ func (m Explorer) row(id, s int, p *exhibit.Posterior) []string {
 		rank = shareBelow(d, m.World.Truth[s])
 	}
 	from, to, heights, bars := outline(d)
-	row := []string{strconv.Itoa(id), strconv.Itoa(s)}
+	row := []any{id, s}
 	for _, v := range []float64{d.Mean(), d.StdDev(), d.Quantile(0.05), d.Quantile(0.95), rhat, ess, rank, from, to,
 		slices.Max(heights)} {
 		row = append(row, short(v))

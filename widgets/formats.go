@@ -21,9 +21,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
-
-	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/envs/mdp"
 )
 
 // pngResolution is twice that of a screen, in dots per inch, so that a picture is sharp on a dense one and in print.
@@ -186,189 +183,22 @@ func csvText(records [][]string) []byte {
 	return out.Bytes()
 }
 
-// field writes a number so that reading gives the same one.
-func field(v float64) string {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
-}
+// csvLines are the lines of a CSV file, the header first.
+type csvLines [][]string
 
-func (m Curves) records() [][]string {
-	out := [][]string{{"panel", "curve", "x", "y", "low", "high"}}
-	for _, p := range m.Panels {
-		for _, k := range p.Curves {
-			for i := range k.X {
-				low, high := "", ""
-				switch {
-				case k.Low != nil:
-					low, high = field(k.Low[i]), field(k.High[i])
-				case k.StdErr != nil:
-					low, high = field(k.Y[i]-k.StdErr[i]), field(k.Y[i]+k.StdErr[i])
-				}
-				out = append(out, []string{p.Title, k.Name, field(k.X[i]), field(k.Y[i]), low, high})
+// add appends a line of texts, whole numbers, and other numbers, which are written so that reading gives the same ones;
+// what is NaN is left empty.
+func (l *csvLines) add(values ...any) {
+	line := make([]string, len(values))
+	for i, v := range values {
+		switch v := v.(type) {
+		case float64:
+			if !math.IsNaN(v) {
+				line[i] = strconv.FormatFloat(v, 'g', -1, 64)
 			}
-		}
-		for _, l := range p.Levels {
-			out = append(out, []string{p.Title, l.Name, "", field(l.Y), "", ""})
-		}
-		for _, k := range p.Marks {
-			out = append(out, []string{p.Title, k.Note, field(k.X), "", "", ""})
+		default:
+			line[i] = fmt.Sprint(v)
 		}
 	}
-	return out
-}
-
-func (m Dots) records() [][]string {
-	out := [][]string{{"panel", "method", "source", "mean", "stderr"}}
-	for _, p := range m.Panels {
-		for _, list := range []struct {
-			source    string
-			estimates []*Estimate
-		}{{"estimate", p.Estimates}, {"published", p.Published}} {
-			for i, e := range list.estimates {
-				if e != nil {
-					out = append(out, []string{p.Title, m.Methods[i], list.source, field(e.Mean), field(e.StdErr)})
-				}
-			}
-		}
-		if target := orNaN(p.Target); !math.IsNaN(target) {
-			out = append(out, []string{p.Title, "", "target", field(target), ""})
-		}
-	}
-	return out
-}
-
-func (m HeatMaps) records() [][]string {
-	out := [][]string{{"quantity", "column", "state", "value"}}
-	for _, row := range m.Rows {
-		for j, values := range row.Values {
-			for s, v := range values {
-				out = append(out, []string{row.Label, m.Columns[j], strconv.Itoa(s), field(v)})
-			}
-		}
-	}
-	return out
-}
-
-func (m Map) records() [][]string {
-	out := [][]string{{"state", "action", "quantity", "value"}}
-	for s, v := range m.Values {
-		out = append(out, []string{strconv.Itoa(s), "", m.ValueLabel, field(v)})
-	}
-	for i, p := range m.Policy {
-		out = append(out, []string{strconv.Itoa(i / gridworld.Actions), strconv.Itoa(i % gridworld.Actions),
-			"probability", field(p)})
-	}
-	for _, step := range mdp.Flatten(m.Demonstrations) {
-		out = append(out, []string{strconv.Itoa(step.State), strconv.Itoa(step.Action), "demonstrated", "1"})
-	}
-	return out
-}
-
-func (m Marginals) records() [][]string {
-	out := [][]string{{"panel", "method", "x", "density"}}
-	xs := m.extent()
-	for _, p := range m.Panels {
-		for j, s := range p.shapes(xs, make([]appearance, len(m.Methods))) {
-			for i, v := range s.bins { // at their middles
-				out = append(out, []string{p.Title, m.Methods[j], field((s.edges[i] + s.edges[i+1]) / 2), field(v)})
-			}
-			for i, v := range s.y {
-				out = append(out, []string{p.Title, m.Methods[j], field(s.x[i]), field(v)})
-			}
-		}
-		if truth := orNaN(p.Truth); !math.IsNaN(truth) {
-			out = append(out, []string{p.Title, "true value", field(truth), ""})
-		}
-	}
-	return out
-}
-
-func (m Traces) records() [][]string {
-	out := [][]string{{"panel", "chain", "draw", "value"}}
-	for _, p := range m.Panels {
-		for k, chain := range p.Chains {
-			for i, v := range chain {
-				out = append(out, []string{p.Title, strconv.Itoa(k + 1), strconv.Itoa(i + 1), field(v)})
-			}
-		}
-	}
-	return out
-}
-
-func (m Ranks) records() [][]string {
-	out := [][]string{{"panel", "rank", "largest"}}
-	for _, p := range m.Panels {
-		for _, r := range p.Ranks {
-			out = append(out, []string{p.Title, strconv.Itoa(r), strconv.Itoa(p.Max)})
-		}
-	}
-	return out
-}
-
-func (m Tails) records() [][]string {
-	out := [][]string{{"panel", "method", "quantity", "value"}}
-	for _, p := range m.Panels {
-		for j, samples := range p.Samples {
-			for _, v := range samples {
-				out = append(out, []string{p.Title, m.Methods[j], "sample", field(v)})
-			}
-			if p.Truth != nil {
-				out = append(out, []string{p.Title, m.Methods[j], "true", field(p.Truth[j])})
-			}
-		}
-	}
-	return out
-}
-
-func (m Convergence) records() [][]string {
-	out := [][]string{{m.XLabel, "rhat", "bulk_ess", "tail_ess"}}
-	for i := range m.RHat {
-		tail := ""
-		if m.TailESS != nil {
-			tail = field(m.TailESS[i])
-		}
-		out = append(out, []string{strconv.Itoa(i), field(m.RHat[i]), field(m.BulkESS[i]), tail})
-	}
-	return out
-}
-
-func (m Surface) records() [][]string {
-	out := [][]string{{"panel", m.XLabel, m.YLabel, m.ZLabel}}
-	for _, p := range m.Panels {
-		for i, z := range p.Z {
-			out = append(out, []string{p.Title, field(m.X[i%len(m.X)]), field(m.Y[i/len(m.X)]), field(z)})
-		}
-	}
-	return out
-}
-
-func (m Scatter) records() [][]string {
-	out := [][]string{{"panel", m.XLabel, m.YLabel, m.ZLabel, "mark"}}
-	for _, p := range m.Panels {
-		for i, x := range p.X {
-			row := []string{p.Title, field(x), field(p.Y[i]), "", p.Marked[i]}
-			if p.Z != nil {
-				row[3] = field(p.Z[i])
-			}
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
-func (m Verdicts) records() [][]string {
-	out := [][]string{{"family", "problem", "method", "error", "verdict"}}
-	for _, f := range m.Families {
-		for i, row := range f.Verdicts {
-			for j, v := range row {
-				if v != nil {
-					out = append(out, []string{f.Title, f.Problems[i], m.Methods[j], field(v.Error),
-						verdictLegend[v.Kind()].text})
-				}
-			}
-		}
-	}
-	return out
+	*l = append(*l, line)
 }

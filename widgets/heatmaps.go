@@ -117,3 +117,15 @@ func checkMarked(of string, marked map[int]string, n int) (err error) {
 	}
 	return err
 }
+
+func (m HeatMaps) records() [][]string {
+	out := csvLines{{"quantity", "column", "state", "value"}}
+	for _, row := range m.Rows {
+		for j, values := range row.Values {
+			for s, v := range values {
+				out.add(row.Label, m.Columns[j], s, v)
+			}
+		}
+	}
+	return out
+}

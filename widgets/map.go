@@ -219,3 +219,17 @@ func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
 		writeText(c, style, x, y, fmt.Sprint(n))
 	}
 }
+
+func (m Map) records() [][]string {
+	out := csvLines{{"state", "action", "quantity", "value"}}
+	for s, v := range m.Values {
+		out.add(s, "", m.ValueLabel, v)
+	}
+	for i, p := range m.Policy {
+		out.add(i/gridworld.Actions, i%gridworld.Actions, "probability", p)
+	}
+	for _, step := range mdp.Flatten(m.Demonstrations) {
+		out.add(step.State, step.Action, "demonstrated", 1)
+	}
+	return out
+}

@@ -402,3 +402,22 @@ func labels(methods []string) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+func (m Marginals) records() [][]string {
+	out := csvLines{{"panel", "method", "x", "density"}}
+	xs := m.extent()
+	for _, p := range m.Panels {
+		for j, s := range p.shapes(xs, make([]appearance, len(m.Methods))) {
+			for i, v := range s.bins { // at their middles
+				out.add(p.Title, m.Methods[j], (s.edges[i]+s.edges[i+1])/2, v)
+			}
+			for i, v := range s.y {
+				out.add(p.Title, m.Methods[j], s.x[i], v)
+			}
+		}
+		if truth := orNaN(p.Truth); !math.IsNaN(truth) {
+			out.add(p.Title, "true value", truth, "")
+		}
+	}
+	return out
+}

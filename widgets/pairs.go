@@ -309,14 +309,14 @@ func (g densityGrid) contour(level float64) (lines [][][2]float64) {
 }
 
 func (m Pairs) records() [][]string {
-	out := [][]string{append([]string{"method"}, m.Names...)}
+	out := csvLines{append([]string{"method"}, m.Names...)}
 	for j, draws := range m.Draws {
 		for _, row := range draws {
-			line := []string{m.Methods[j]}
+			line := []any{m.Methods[j]}
 			for _, v := range row {
-				line = append(line, field(v))
+				line = append(line, v)
 			}
-			out = append(out, line)
+			out.add(line...)
 		}
 	}
 	return out

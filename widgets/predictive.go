@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -95,10 +94,9 @@ func decisionName(d exhibit.Decision) string {
 }
 
 func (m Predictive) records() [][]string {
-	out := [][]string{{"state", "action", "times", "of", "mean", "low", "high"}}
+	out := csvLines{{"state", "action", "times", "of", "mean", "low", "high"}}
 	for _, d := range m.Decisions {
-		out = append(out, []string{d.State, d.Action, strconv.Itoa(d.Times), strconv.Itoa(d.Of), field(d.Mean),
-			field(d.Low), field(d.High)})
+		out.add(d.State, d.Action, d.Times, d.Of, d.Mean, d.Low, d.High)
 	}
 	return out
 }

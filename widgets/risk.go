@@ -83,24 +83,23 @@ func (m Risk) Vega() (map[string]any, error) {
 	xs := Tails{Panels: []TailPanel{{Samples: [][]float64{m.Levels[0].Returns,
 		m.Levels[len(m.Levels)-1].Returns}}}}.extent()
 	var values []string
-	policies, densities, levels := [][]string{{"l", "s", "p"}}, [][]string{{"l", "x", "y", "worst"}}, [][]string{{"l",
-		"mean", "tail", "quantile"}}
+	policies, densities := csvLines{{"l", "s", "p"}}, csvLines{{"l", "x", "y", "worst"}}
+	levels := csvLines{{"l", "mean", "tail", "quantile"}}
 	for i, l := range m.Levels {
 		values = append(values, strconv.FormatFloat(l.Level, 'g', -1, 64))
 		actions := len(l.Policy) / states
 		for s := range states {
-			policies = append(policies, []string{strconv.Itoa(i), strconv.Itoa(s),
-				percentages(l.Policy[s*actions : (s+1)*actions])})
+			policies.add(i, s, percentages(l.Policy[s*actions:(s+1)*actions]))
 		}
 		t := newTail(l.Returns, math.Min(l.Level, 1), xs)
 		for k, x := range t.x {
-			worst := "0"
+			worst := 0
 			if x <= t.quantile {
-				worst = "1"
+				worst = 1
 			}
-			densities = append(densities, []string{strconv.Itoa(i), short(x), short(t.density[k]), worst})
+			densities.add(i, short(x), short(t.density[k]), worst)
 		}
-		levels = append(levels, []string{strconv.Itoa(i), short(t.mean), short(t.tail), short(t.quantile)})
+		levels.add(i, short(t.mean), short(t.tail), short(t.quantile))
 	}
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
 	return newVega("Risk", ofWorld(m.World, object{"values": list(m.Values), "size": cellPixels(m.World),
@@ -182,8 +181,8 @@ func (m Queries) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	cells := [][]string{{"i", "s", "score", "before", "after", "visits"}}
-	steps := [][]string{{"i", "query", "return", "next"}}
+	cells := csvLines{{"i", "s", "score", "before", "after", "visits"}}
+	steps := csvLines{{"i", "query", "return", "next"}}
 	scores, stds := emptySpan(), emptySpan()
 	for i, step := range m.Steps[:len(m.Steps)-1] {
 		next := m.Steps[i+1]
@@ -191,11 +190,9 @@ func (m Queries) Vega() (map[string]any, error) {
 		stds.include(step.Std...)
 		stds.include(next.Std...)
 		for s := range step.Std {
-			cells = append(cells, []string{strconv.Itoa(i), strconv.Itoa(s), short(step.Scores[s]), short(step.Std[s]),
-				short(next.Std[s]), strconv.Itoa(step.Visits[s])})
+			cells.add(i, s, short(step.Scores[s]), short(step.Std[s]), short(next.Std[s]), step.Visits[s])
 		}
-		steps = append(steps, []string{strconv.Itoa(i), strconv.Itoa(step.Query), short(step.Return),
-			short(next.Return)})
+		steps.add(i, step.Query, short(step.Return), short(next.Return))
 	}
 	return newVega("Queries", ofWorld(m.World, object{"size": max(8, min(44, 260/m.World.Width)), "title": m.Title,
 		"label": m.Label, "scores": scores.domain(), "stds": stds.domain(), "sequential": sequential.hex(),

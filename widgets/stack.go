@@ -2,7 +2,6 @@ package widgets
 
 import (
 	"fmt"
-	"strconv"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -57,13 +56,13 @@ func (m Stack) Figure() (*Figure, error) {
 
 // stackRecords are the numbers of all figures, one a line.
 func stackRecords(rows [][]*Figure) [][]string {
-	out := [][]string{{"figure", "line", "column", "value"}}
+	out := csvLines{{"figure", "line", "column", "value"}}
 	for _, row := range rows {
 		for _, f := range row {
 			records := f.records()
 			for i, line := range records[1:] {
 				for j, value := range line {
-					out = append(out, []string{f.title, strconv.Itoa(i), records[0][j], value})
+					out.add(f.title, i, records[0][j], value)
 				}
 			}
 		}

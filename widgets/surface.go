@@ -139,3 +139,13 @@ func edges(centres []float64, logarithmic bool) []float64 {
 	out[n] = from(to(centres[n-1]) + (to(centres[n-1])-to(centres[n-2]))/2)
 	return out
 }
+
+func (m Surface) records() [][]string {
+	out := csvLines{{"panel", m.XLabel, m.YLabel, m.ZLabel}}
+	for _, p := range m.Panels {
+		for i, z := range p.Z {
+			out.add(p.Title, m.X[i%len(m.X)], m.Y[i/len(m.X)], z)
+		}
+	}
+	return out
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -218,21 +219,19 @@ func (t Table) CSV() ([]byte, error) {
 	if err := t.validate(); err != nil {
 		return nil, err
 	}
-	records := [][]string{{"method", "metric", "source", "mean", "std_err", "difference_se"}}
+	records := csvLines{{"method", "metric", "source", "mean", "std_err", "difference_se"}}
 	for _, row := range t.Rows {
 		for j, cell := range row.Cells {
 			if e := cell.Estimate; e != nil {
-				records = append(records, []string{row.Method, t.Columns[j].Name, "ours", field(e.Mean),
-					field(e.StdErr), ""})
+				records.add(row.Method, t.Columns[j].Name, "ours", e.Mean, e.StdErr, "")
 			}
 			for k, name := range t.References {
 				if ref := reference(cell, k); ref != nil {
-					difference := ""
+					difference := math.NaN()
 					if cell.Estimate != nil {
-						difference = field(Difference(*cell.Estimate, *ref))
+						difference = Difference(*cell.Estimate, *ref)
 					}
-					records = append(records, []string{row.Method, t.Columns[j].Name, name, field(ref.Mean),
-						field(ref.StdErr), difference})
+					records.add(row.Method, t.Columns[j].Name, name, ref.Mean, ref.StdErr, difference)
 				}
 			}
 		}

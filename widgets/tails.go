@@ -189,3 +189,18 @@ func (m Tails) validate() error {
 				}), refuse(!shown, "%s.Samples: all are nil, so that there is nothing to draw", field))
 		}))
 }
+
+func (m Tails) records() [][]string {
+	out := csvLines{{"panel", "method", "quantity", "value"}}
+	for _, p := range m.Panels {
+		for j, samples := range p.Samples {
+			for _, v := range samples {
+				out.add(p.Title, m.Methods[j], "sample", v)
+			}
+			if p.Truth != nil {
+				out.add(p.Title, m.Methods[j], "true", p.Truth[j])
+			}
+		}
+	}
+	return out
+}

@@ -214,3 +214,25 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	}))
 	return p
 }
+
+func (m Traces) records() [][]string {
+	out := csvLines{{"panel", "chain", "draw", "value"}}
+	for _, p := range m.Panels {
+		for k, chain := range p.Chains {
+			for i, v := range chain {
+				out.add(p.Title, k+1, i+1, v)
+			}
+		}
+	}
+	return out
+}
+
+func (m Ranks) records() [][]string {
+	out := csvLines{{"panel", "rank", "largest"}}
+	for _, p := range m.Panels {
+		for _, r := range p.Ranks {
+			out.add(p.Title, r, p.Max)
+		}
+	}
+	return out
+}

@@ -8,7 +8,6 @@ import (
 	"image"
 	"image/jpeg"
 	"math"
-	"strconv"
 
 	scaling "golang.org/x/image/draw"
 	"gonum.org/v1/plot/vg"
@@ -168,18 +167,16 @@ func (m Trajectory) Vega() (map[string]any, error) {
 		pictures = append(pictures, "data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(b.Bytes()))
 	}
 	size := m.scaled(0).Bounds().Size()
-	values, steps := [][]string{{"t", "a", "mean", "low", "high"}}, [][]string{{"t", "taken", "mean", "low", "high",
-		"value"}}
+	values := csvLines{{"t", "a", "mean", "low", "high"}}
+	steps := csvLines{{"t", "taken", "mean", "low", "high", "value"}}
 	for t, a := range m.Taken {
 		for k, u := range m.Values[t] {
 			if t%m.stride() == 0 {
-				values = append(values, []string{strconv.Itoa(t), strconv.Itoa(k), short(u.Mean), short(u.Low),
-					short(u.High)})
+				values.add(t, k, short(u.Mean), short(u.Low), short(u.High))
 			}
 		}
 		r := m.Rewards[t]
-		steps = append(steps, []string{strconv.Itoa(t), strconv.Itoa(a), short(r.Mean), short(r.Low), short(r.High),
-			short(m.Values[t][a].Mean)})
+		steps.add(t, a, short(r.Mean), short(r.Low), short(r.High), short(m.Values[t][a].Mean))
 	}
 	xs := emptySpan()
 	for t := 0; t < len(m.Taken); t += m.stride() {

@@ -26,7 +26,7 @@ type object = map[string]any
 // views are the specifications of the folder vega, of Vega 5 and Vega-Lite 5, as templates. What a reader operates has
 // the name of its signal: an input of a page is found by it, as input[name="state"].
 var views = template.Must(template.New("").Funcs(template.FuncMap{"json": jsonText, "signals": signals, "args": args,
-	"csv":  func(rows [][]string) (string, error) { return jsonText(string(csvText(rows))) },
+	"csv":  func(rows csvLines) (string, error) { return jsonText(string(csvText(rows))) },
 	"last": func(n int) int { return n - 1 },
 }).ParseFS(vegaFiles, "vega/*.tmpl"))
 

@@ -160,3 +160,17 @@ func (m Verdicts) validate() error {
 				}))
 		}))
 }
+
+func (m Verdicts) records() [][]string {
+	out := csvLines{{"family", "problem", "method", "error", "verdict"}}
+	for _, f := range m.Families {
+		for i, row := range f.Verdicts {
+			for j, v := range row {
+				if v != nil {
+					out.add(f.Title, f.Problems[i], m.Methods[j], v.Error, verdictLegend[v.Kind()].text)
+				}
+			}
+		}
+	}
+	return out
+}
