@@ -115,21 +115,25 @@ func (r *results) estimate(text string) (*estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, read := range map[string]func(choice) (*estimate, error){
-		"demonstrator": r.demonstrator, "evaluation": r.evaluation,
-	} {
-		if c.method != name {
-			continue
-		}
-		e, err := read(c)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", text, err)
-		}
-		return e, nil
+	read := r.ofRows
+	switch c.method {
+	case "demonstrator":
+		read = r.demonstrator
+	case "evaluation":
+		read = r.evaluation
 	}
-	rows, _, err := r.read(c.experiment)
+	e, err := read(c)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	return e, nil
+}
+
+// ofRows computes an estimate from stored rows.
+func (r *results) ofRows(c choice) (*estimate, error) {
+	rows, _, err := r.read(c.experiment)
+	if err != nil {
+		return nil, err
 	}
 	bySeed := map[uint64]float64{}
 	var values []float64
@@ -138,14 +142,13 @@ func (r *results) estimate(text string) (*estimate, error) {
 			continue
 		}
 		if _, twice := bySeed[row.Seed]; twice && (c.take == "mean" || c.take == "spread") {
-			return nil, fmt.Errorf("%q: more than one row of seed %d; choose an environment, demos or a metric", text,
-				row.Seed)
+			return nil, fmt.Errorf("more than one row of seed %d; choose an environment, demos or a metric", row.Seed)
 		}
 		bySeed[row.Seed] = row.Value
 		values = append(values, row.Value)
 	}
 	if len(values) == 0 {
-		return nil, fmt.Errorf("%q: no row of results/%s fits", text, c.experiment)
+		return nil, fmt.Errorf("no row of results/%s fits", c.experiment)
 	}
 	e := &estimate{stdErr: math.NaN()}
 	switch c.take {

@@ -26,7 +26,7 @@ func main() {
 
 func newCommand() *cobra.Command {
 	var root string
-	var check, skip bool
+	var check bool
 	cmd := &cobra.Command{
 		Use:   "pages",
 		Short: "Make the readers' pages from the ledger of claims and the stored rows",
@@ -47,7 +47,7 @@ with ` + mark + ` alone. --check writes nothing, and ends with an error that nam
 			if _, err := os.Stat(filepath.Join(root, "notebooks", "claims.yaml")); err != nil {
 				return fmt.Errorf("pages: %w; run it in the clone, or name that by --root", err)
 			}
-			s, err := build(root, options{notebooks: !skip, pictures: !check})
+			s, err := build(root, !check)
 			if err != nil {
 				return fmt.Errorf("pages: %w", err)
 			}
@@ -69,7 +69,6 @@ with ` + mark + ` alone. --check writes nothing, and ends with an error that nam
 	}
 	cmd.Flags().StringVar(&root, "root", ".", "folder of the clone")
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; fail if a file would change")
-	cmd.Flags().BoolVar(&skip, "skip-notebooks", false, "leave notebooks and their thumbnails alone")
 	return cmd
 }
 

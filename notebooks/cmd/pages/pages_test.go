@@ -27,7 +27,7 @@ var root = filepath.Join("..", "..", "..")
 // TestPagesAreUpToDate fails where a page, a box of a notebook or REPRODUCTION.md is not what the ledger, the prose and
 // the stored rows make, and where a label of the paper has no claim.
 func TestPagesAreUpToDate(t *testing.T) {
-	s, err := build(root, options{notebooks: true})
+	s, err := build(root, false)
 	if err != nil {
 		t.Fatal(err)
 	}

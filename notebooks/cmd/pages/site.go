@@ -60,28 +60,22 @@ type entry struct {
 
 // site holds all that pages are made of, and the files that are made.
 type site struct {
-	root    string
-	options options
-	results *results
-	ledger  *ledger
-	layout  *layout
-	files   map[string][]byte // by path from the root
-	used    map[string]bool   // the tables that some page shows
+	root     string
+	pictures bool // whether their bytes are made; else they are nil
+	results  *results
+	ledger   *ledger
+	layout   *layout
+	files    map[string][]byte // by path from the root
+	used     map[string]bool   // the tables that some page shows
 }
 
 const banner = "<!-- Made by `go run ./notebooks/cmd/pages` from claims.yaml, pages/pages.yaml, pages/prose and " +
 	"results; edit those. -->\n\n"
 
-// options say what is made.
-type options struct {
-	notebooks bool // boxes and thumbnails, too
-	pictures  bool // their bytes; else they are nil
-}
-
-// build makes all files.
-func build(root string, opts options) (*site, error) {
-	s := &site{root: root, options: opts, results: newResults(root), layout: new(layout), files: map[string][]byte{},
-		used: map[string]bool{}}
+// build makes all files, with or without the bytes of pictures.
+func build(root string, pictures bool) (*site, error) {
+	s := &site{root: root, pictures: pictures, results: newResults(root), layout: new(layout),
+		files: map[string][]byte{}, used: map[string]bool{}}
 	var err error
 	if err = readYAML(filepath.Join(root, "notebooks", "pages", "pages.yaml"), s.layout); err != nil {
 		return nil, err
@@ -95,7 +89,7 @@ func build(root string, opts options) (*site, error) {
 		if err := s.makePage(p); err != nil {
 			return nil, fmt.Errorf("page %s: %w", p.Name, err)
 		}
-		if p.Notebook != "" && opts.notebooks {
+		if p.Notebook != "" {
 			if err := s.makeBox(p); err != nil {
 				return nil, fmt.Errorf("notebook %s: %w", p.Notebook, err)
 			}
@@ -106,14 +100,12 @@ func build(root string, opts options) (*site, error) {
 			return nil, fmt.Errorf("claims.yaml: %q: there is no page %q", c.Claim, c.Page)
 		}
 	}
-	if opts.notebooks {
-		if err := s.makeThumbnails(); err != nil {
+	if err := s.makeThumbnails(); err != nil {
+		return nil, err
+	}
+	for _, f := range s.layout.Shown {
+		if err := s.copyFigure(f); err != nil {
 			return nil, err
-		}
-		for _, f := range s.layout.Shown {
-			if err := s.copyFigure(f); err != nil {
-				return nil, err
-			}
 		}
 	}
 	for path, prose := range map[string]string{
@@ -293,7 +285,7 @@ func (s *site) makeThumbnails() error {
 			continue
 		}
 		var small []byte
-		if s.options.pictures {
+		if s.pictures {
 			n := min(s.layout.Notebooks[i].Figure, len(pictures)-1)
 			if small, err = thumbnail(pictures[n].png); err != nil {
 				return fmt.Errorf("notebook %s: %w", name, err)
@@ -361,7 +353,7 @@ func (s *site) makeFigure(name string, f figureOf) error {
 	}
 	for ending, write := range map[string]func() ([]byte, error){"svg": drawn.SVG, "png": drawn.PNG, "csv": drawn.CSV} {
 		var text []byte
-		if ending == "csv" || s.options.pictures {
+		if ending == "csv" || s.pictures {
 			if text, err = write(); err != nil {
 				return err
 			}
