@@ -40,12 +40,8 @@ func TestMarginals(t *testing.T) {
 	if got := p.stroked(paint(black)); got != len(m.Panels)+1 {
 		t.Errorf("%d lines for true values, want one a panel and one in the legend", got)
 	}
-	for _, text := range []string{"↑ 39.9 (σ = 0.01)", "state 27", "AVRIL, λ = 0.17", "ValueWalk without determinant",
-		"true value", "reward"} {
-		if !p.hasText(text) {
-			t.Errorf("the text %q is missing", text)
-		}
-	}
+	p.says(t, "↑ 39.9 (σ = 0.01)", "state 27", "AVRIL, λ = 0.17", "ValueWalk without determinant",
+		"true value", "reward")
 }
 
 // The vertical axis ignores a spike but not a merely narrower density.
@@ -124,9 +120,7 @@ func TestMap(t *testing.T) {
 			t.Errorf("no cell in the colour %s of state %d", fill, s)
 		}
 	}
-	if !p.hasText("×4") || !p.hasText("true reward") || !p.hasText("terminal") {
-		t.Error("visits or legend are missing")
-	}
+	p.says(t, "×4", "true reward", "terminal")
 	m.Values[0] = 123.4
 	if !parse(t, m).hasText("123.4") {
 		t.Error("a changed reward does not show")
@@ -161,9 +155,7 @@ func TestMapCountsManyArrows(t *testing.T) {
 	}
 	trajectory[0].Action = gridworld.Up
 	p = parse(t, Map{Title: "m", Width: 3, Height: 3, Demonstrations: []mdp.Trajectory{trajectory}})
-	if !p.hasText("6") || !p.hasText("×7") {
-		t.Error("seven steps of two actions are not counted")
-	}
+	p.says(t, "6", "×7")
 }
 
 func TestPolicyArrowsGrowWithProbability(t *testing.T) {
@@ -190,11 +182,7 @@ func TestPolicyArrowsGrowWithProbability(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	p := parse(t, exampleVerdicts())
-	for _, text := range []string{"scales", "kernel-2", "QVIRL", "ValueWalk", "wrong, and says right", "no answer"} {
-		if !p.hasText(text) {
-			t.Errorf("the text %q is missing", text)
-		}
-	}
+	p.says(t, "scales", "kernel-2", "QVIRL", "ValueWalk", "wrong, and says right", "no answer")
 	// The only answer that is wrong and called right is the one of each i + j = 2: three crosses of two lines, and the
 	// legend's.
 	if got := p.stroked(paint(vermillion)); got != 8 {
@@ -218,19 +206,13 @@ func TestHeatMaps(t *testing.T) {
 	if want := 7 * 64; cells != want { // two rows of four, one left empty
 		t.Errorf("%d cells, want %d", cells, want)
 	}
-	for _, text := range []string{"posterior mean", "posterior std", "ValueWalk", "true reward"} {
-		if !p.hasText(text) {
-			t.Errorf("%q is missing", text)
-		}
-	}
+	p.says(t, "posterior mean", "posterior std", "ValueWalk", "true reward")
 	// One scale a row: the same number has the same colour in every column.
 	if scale := newScale(true, m.Rows[0].Values...); scale.low != -scale.high || scale.color(0) != diverging[3] {
 		t.Errorf("the diverging scale %v is not centred at 0", scale.span)
 	}
 	small := examples(t)["heatmaps-small"].(HeatMaps)
-	if p := parse(t, small); !p.hasText("90") || !p.hasText("QVIRL,") {
-		t.Error("figures in large cells are missing")
-	}
+	parse(t, small).says(t, "90", "QVIRL,")
 }
 
 func TestCurves(t *testing.T) {
@@ -247,11 +229,7 @@ func TestCurves(t *testing.T) {
 	if got := p.filled(avril) - p.count(isBand); got != 33 {
 		t.Errorf("%d points, want 33", got)
 	}
-	for _, text := range []string{"λ = 0.17", "W₁", "0.05", "± s.e.", "coverage of 90 % intervals"} {
-		if !p.hasText(text) {
-			t.Errorf("%q is missing", text)
-		}
-	}
+	p.says(t, "λ = 0.17", "W₁", "0.05", "± s.e.", "coverage of 90 % intervals")
 	m.Panels = m.Panels[:1]
 	m.Panels[0].Curves[0].Y[5] = math.NaN()
 	m.Panels[0].Curves[0].StdErr = nil
@@ -287,9 +265,7 @@ func TestCalibration(t *testing.T) {
 			t.Errorf("%d lines of %s, want one a panel and one in the legend", got, method)
 		}
 	}
-	if !p.hasText("intervals too narrow") || !p.hasText("nominal level") {
-		t.Error("the reading is not explained")
-	}
+	p.says(t, "intervals too narrow", "nominal level")
 }
 
 func TestTraces(t *testing.T) {
@@ -335,9 +311,7 @@ func TestConvergence(t *testing.T) {
 	if good, bad := p.filled(paint(skyBlue)), p.filled(paint(vermillion)); good != 3*64-2 || bad != 2 {
 		t.Errorf("%d bars on the right side and %d on the wrong one, want 190 and 2", good, bad)
 	}
-	if !p.hasText("R̂") || !p.hasText("bulk effective sample size") {
-		t.Error("titles are missing")
-	}
+	p.says(t, "R̂", "bulk effective sample size")
 }
 
 func TestDots(t *testing.T) {
@@ -360,11 +334,7 @@ func TestDotsOnOneScale(t *testing.T) {
 		{Title: "a", Label: "seconds", Estimates: []*Estimate{Value(4, math.NaN())}},
 		{Title: "b", Label: "metres", Estimates: []*Estimate{Value(20, math.NaN())}}}}
 	p := parse(t, d)
-	for _, want := range []string{"seconds", "metres", "10"} {
-		if !p.hasText(want) {
-			t.Errorf("no text %q", want)
-		}
-	}
+	p.says(t, "seconds", "metres", "10")
 	d.Same = false
 	if p := parse(t, d); p.hasText("10") {
 		t.Error("panels of their own scale have numbers of each other")
@@ -380,11 +350,7 @@ func TestNegativeLogarithms(t *testing.T) {
 	}
 	p := parse(t, Curves{Panels: []CurvePanel{{XLabel: "x", YLabel: "log-likelihood", LogY: true,
 		Curves: []Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{-2, -50}, StdErr: []float64{3, 1}}}}}})
-	for _, want := range []string{"−1", "−10", "log-likelihood"} {
-		if !p.hasText(want) {
-			t.Errorf("no text %q", want)
-		}
-	}
+	p.says(t, "−1", "−10", "log-likelihood")
 }
 
 // A curve of one point is named beside it, and is no line of the legend, which has the notes.
@@ -398,9 +364,7 @@ func TestLonePoints(t *testing.T) {
 	if p.stroked(paint(colorOf("valuewalk"))) != 0 || !p.hasText("ValueWalk") {
 		t.Error("a lone point is a line in the legend, or has no name")
 	}
-	if !p.hasText("behaviour cloning (S^2)") {
-		t.Error("the legend lacks a note")
-	}
+	p.says(t, "behaviour cloning (S^2)")
 }
 
 func TestSurface(t *testing.T) {
@@ -416,11 +380,7 @@ func TestSurface(t *testing.T) {
 	small := Surface{X: []float64{0.1, 0.5, 2}, Y: []float64{1, 2}, LogX: true, Numbers: true, Decimals: 2,
 		Panels: []SurfacePanel{{Z: []float64{1.25, 2, 3, 4, math.NaN(), 6}}}}
 	p = parse(t, small)
-	for _, text := range []string{"1.25", "6.00", "0.5"} {
-		if !p.hasText(text) {
-			t.Errorf("a surface with numbers lacks %q", text)
-		}
-	}
+	p.says(t, "1.25", "6.00", "0.5")
 	if p.hasText("NaN") {
 		t.Error("an absent number is written")
 	}

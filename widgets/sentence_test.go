@@ -10,6 +10,7 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,15 +30,8 @@ func spoilt[T any](example func() T, spoil func(*T)) T {
 
 // worse is each drawing with each kind of bad input that it can get: numbers that are none, no samples, a method that
 // there is not, and a hundred thousand states.
-var worse = func() []struct {
-	want string
-	d    Drawing
-} {
+var worse = func() []bad {
 	nan := math.NaN()
-	type bad = struct {
-		want string
-		d    Drawing
-	}
 	const none = "qvirl-unheard-of"
 	large := exhibit.World{Width: 1000, Height: 100}
 	many := make([]float64, 100_000)
@@ -124,25 +118,15 @@ var worse = func() []struct {
 		{"Stack.Rows[0] is empty", Stack{Rows: [][]Drawing{{}}}},
 		{"Curves has no panels", Stack{Rows: [][]Drawing{{Curves{}}}}},
 		{"Map: 1000×100 cells", Map{Width: 1000, Height: 100, Values: many}},
-		{"Map.Values[1] = NaN", Map{Width: 2, Height: 1, Values: []float64{0, nan}}},
 		{"HeatMaps: 100000×1 cells", HeatMaps{Width: 100_000, Height: 1, Columns: []string{"a"},
 			Rows: []HeatRow{{Values: [][]float64{many}}}}},
 		{"want at most 4000", Convergence{RHat: many, BulkESS: many}},
 		{"want at most 1000", Marginals{Methods: []string{"qvirl"}, Panels: make([]MarginalPanel, 100_000)}},
 		{none, Marginals{Methods: []string{none}, Panels: []MarginalPanel{{Distributions: []Distribution{normal}}}}},
-		{"Tails needs", Tails{Level: 0.1}},
 		{none, Tails{Level: 0.1, Methods: []string{none}, Panels: []TailPanel{{Samples: [][]float64{{1, 2}}}}}},
-		{"Calibration", Calibration{}},
-		{"Traces has no panels", Traces{}},
-		{"Ranks has no panels", Ranks{}},
-		{"Curves has no panels", Curves{}},
-		{"Dots needs", Dots{}},
-		{"Surface needs", Surface{}},
-		{"Scatter has no panels", Scatter{}},
 		{"Scatter.Panels[0].Z[1] = NaN", Scatter{Panels: []ScatterPanel{{X: []float64{1, 2}, Y: []float64{1, 2},
 			Z: []float64{1, nan}}}}},
 		{"100000 points", Scatter{Panels: []ScatterPanel{{X: many, Y: many}}}},
-		{"Verdicts needs", Verdicts{}},
 	}
 }()
 
@@ -150,7 +134,7 @@ var worse = func() []struct {
 func TestBadInputBecomesASentence(t *testing.T) {
 	k := inNotebook(t)
 	seen := map[string]bool{}
-	for _, c := range worse {
+	for _, c := range slices.Concat(wrong(), worse) {
 		seen[reflect.TypeOf(c.d).Name()] = true
 		err := Show(c.d)
 		checkSentence(t, k, reflect.TypeOf(c.d).String(), c.want, err)

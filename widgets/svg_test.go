@@ -121,6 +121,16 @@ func (p picture) hasText(s string) bool {
 	return p.count(func(e element) bool { return e.name == "text" && strings.Contains(e.text, s) }) > 0
 }
 
+// says fails where one of the texts is not in the picture.
+func (p picture) says(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !p.hasText(text) {
+			t.Errorf("the text %q is missing", text)
+		}
+	}
+}
+
 // TestEveryFigure checks what must hold for every figure: text alternatives, size, legible text, nothing outside.
 func TestEveryFigure(t *testing.T) {
 	for name, d := range examples(t) {

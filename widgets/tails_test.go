@@ -21,12 +21,8 @@ func TestTails(t *testing.T) {
 			t.Errorf("the label %q stands %d times", Label(name), got)
 		}
 	}
-	for _, text := range []string{"world 0", "world 3", "mean of the worst 10 %", "under the true reward",
-		"normalised return"} {
-		if !p.hasText(text) {
-			t.Errorf("%q is missing", text)
-		}
-	}
+	p.says(t, "world 0", "world 3", "mean of the worst 10 %", "under the true reward",
+		"normalised return")
 	// ValueWalk's two rows in all panels but one, without the true value there, and the legend
 	if diamonds := p.count(func(e element) bool { return e.style["stroke-width"] == "1.1" }); diamonds != 7+1 {
 		t.Errorf("%d diamonds, want 7 and one in the legend", diamonds)

@@ -402,21 +402,13 @@ func TestChange(t *testing.T) {
 	}
 	p := parse(t, Change{Title: "Before and after", World: sixStates(), Before: before, After: after,
 		Demonstrated: map[int]string{4: "right"}})
-	for _, text := range []string{"state 4", "state 2", "state 0", "right", "0.50"} {
-		if !p.hasText(text) {
-			t.Errorf("the figure lacks %q", text)
-		}
-	}
+	p.says(t, "state 4", "state 2", "state 0", "right", "0.50")
 	if p.hasText("state 1") {
 		t.Error("a reward that did not change is shown")
 	}
 	p = parse(t, Change{Title: "Two priors", World: sixStates(), Before: before, After: after,
 		Names: []string{"wide prior", "narrow prior"}})
-	for _, text := range []string{"wide prior", "narrow prior", "σ, narrow prior over wide prior"} {
-		if !p.hasText(text) {
-			t.Errorf("the figure of two priors lacks %q", text)
-		}
-	}
+	p.says(t, "wide prior", "narrow prior", "σ, narrow prior over wide prior")
 }
 
 func TestMixing(t *testing.T) {
@@ -425,9 +417,7 @@ func TestMixing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := parse(t, m); !p.hasText("chain 2") || !p.hasText("rank") || !p.hasText("draw") {
-		t.Error("the figure lacks the chains, their ranks or their traces")
-	}
+	parse(t, m).says(t, "chain 2", "rank", "draw")
 	if _, err := Mixing("Chains", "reward", nil); err == nil {
 		t.Error("no chains gave no error")
 	}
@@ -513,9 +503,7 @@ func TestComparison(t *testing.T) {
 	if want := math.Sqrt(3) * stat.StdDev([]float64{-0.5, -0.5, -1}, nil); sum != -2 || math.Abs(stdErr-want) > 1e-12 {
 		t.Errorf("behind by %g ± %g, want −2 ± %g", sum, stdErr, want)
 	}
-	if p := parse(t, m); !p.hasText("behind the best, ValueWalk (nats)") {
-		t.Error("the best is not named")
-	}
+	parse(t, m).says(t, "behind the best, ValueWalk (nats)")
 }
 
 func TestRisk(t *testing.T) {
@@ -547,9 +535,7 @@ func TestRisk(t *testing.T) {
 	if bind["input"] != "range" || bind["max"] != 1.0 || bind["step"] != 0.25 {
 		t.Errorf("the level is chosen by %v", bind)
 	}
-	if p := parse(t, m); !p.hasText("α = 0.25") || !p.hasText("α = 1") {
-		t.Error("the figure lacks the lowest or the highest level")
-	}
+	parse(t, m).says(t, "α = 0.25", "α = 1")
 }
 
 func TestQueries(t *testing.T) {
@@ -562,9 +548,7 @@ func TestQueries(t *testing.T) {
 	if len(rows) != 18 || rows[7]["score"] != "0.1" || rows[7]["before"] != "2.5" || rows[7]["after"] != "2" {
 		t.Errorf("%d cells, the eighth %v", len(rows), rows[7])
 	}
-	if p := parse(t, m); !p.hasText("after 1 query: return 10, asks in state 1") {
-		t.Error("the figure lacks the second query")
-	}
+	parse(t, m).says(t, "after 1 query: return 10, asks in state 1")
 }
 
 func TestTrajectory(t *testing.T) {
