@@ -1,12 +1,8 @@
 package widgets
 
 import (
-	"fmt"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -190,63 +186,6 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// number formats with a true minus sign; numbers that would be very long are written with a power of ten.
-func number(v float64, decimals int) string {
-	s := strconv.FormatFloat(v, 'f', decimals, 64)
-	if math.Abs(v) >= 1e7 || decimals > 6 && v != 0 {
-		return scientific(v)
-	}
-	if math.Abs(v) >= 1e4 {
-		whole, fraction, point := strings.Cut(s, ".")
-		s = thousands(whole)
-		if point {
-			s += "." + fraction
-		}
-	}
-	if strings.Trim(s, "-0.") == "" {
-		s = strings.TrimPrefix(s, "-")
-	}
-	return strings.Replace(s, "-", "−", 1)
-}
-
-// hyphen is one that stands for a minus sign: before a digit, and after neither a letter, a digit nor another hyphen.
-var hyphen = regexp.MustCompile(`(^|[^\pL\pN_-])-(\d)`)
-
-// minus is text with true minus signs before numbers.
-func minus(text string) string { return hyphen.ReplaceAllString(text, "$1−$2") }
-
-// thousands sets a comma before each three digits from the right.
-func thousands(digits string) string {
-	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}
-
-// shortNumber formats with three significant digits, or as a whole number where that has more.
-func shortNumber(v float64) string {
-	if a := math.Abs(v); a >= 1e3 && a < 1e7 {
-		return number(v, 0)
-	}
-	if v != 0 && (math.Abs(v) >= 1e7 || math.Abs(v) < 1e-4) {
-		return scientific(v)
-	}
-	return strings.Replace(strconv.FormatFloat(v, 'g', 3, 64), "-", "−", 1)
-}
-
-// scientific writes three significant digits and the power of ten in letters that the figures' font has, as −8.19e8.
-func scientific(v float64) string {
-	digits, power := mantissa(v)
-	return strings.ReplaceAll(fmt.Sprintf("%se%d", digits, power), "-", "−")
-}
-
-// mantissa returns v = digits · 10^power, with at most three digits.
-func mantissa(v float64) (digits string, power int) {
-	digits, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
-	power, _ = strconv.Atoi(exponent)
-	return strings.TrimSuffix(strings.TrimRight(digits, "0"), "."), power
-}
-
 // span is a closed range of numbers that grows to include what it is given.
 type span struct{ low, high float64 }
 
@@ -277,48 +216,4 @@ func (s span) padded(fraction float64) span {
 		width = math.Max(math.Abs(s.high), 1)
 	}
 	return span{s.low - fraction*width, s.high + fraction*width}
-}
-
-// refuse returns an error of the given text if something is wrong.
-func refuse(wrong bool, text string, args ...any) error {
-	if !wrong {
-		return nil
-	}
-	return fmt.Errorf("widgets: "+text, args...)
-}
-
-// checkFinite refuses NaN and infinite numbers, naming the field and the index.
-func checkFinite(field string, x []float64) error {
-	at := slices.IndexFunc(x, func(v float64) bool { return !finite(v) })
-	if at < 0 {
-		return nil
-	}
-	return fmt.Errorf("widgets: %s[%d] = %g is not finite", field, at, x[at])
-}
-
-func checkLength(field string, got, want int, of string) error {
-	return refuse(got != want, "%s has %d entries, want %d, %s", field, got, want, of)
-}
-
-// checkEach is checkLength of a list that may be nil.
-func checkEach[T any](field string, list []T, want int, of string) error {
-	if list == nil {
-		return nil
-	}
-	return checkLength(field, len(list), want, of)
-}
-
-// forEach is what each says of the entries of a list, with their names: the first error.
-func forEach[T any](field string, list []T, each func(field string, entry T) error) error {
-	for i, entry := range list {
-		if err := each(fmt.Sprintf("%s[%d]", field, i), entry); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkState refuses what is no state, or no other place, below n.
-func checkState(field string, s, n int) error {
-	return refuse(s < 0 || s >= n, "%s = %d is outside 0..%d", field, s, n-1)
 }

@@ -185,11 +185,6 @@ func checkMarginal(field string, d Distribution) error {
 		"%s has the negative standard deviation %g", field, d.StdDev()))
 }
 
-// checkColumns refuses a negative number of panels to a row.
-func checkColumns(of string, columns int) error {
-	return refuse(columns < 0, "%s.Columns = %d, want 0 (automatic) or a positive number", of, columns)
-}
-
 // shapes returns those of a panel's distributions, of which the first histogram is filled; empty ones where there is no
 // distribution.
 func (p MarginalPanel) shapes(xs span, looks []appearance) []shape {
@@ -384,14 +379,6 @@ func (s shape) legend() legendEntry {
 	return legendEntry{s.look.label, func(c draw.Canvas) {
 		fillPath(c, tint(s.look.color, histogramTint), draw.Crop(c, 3, -3, 3, -3).Rectangle.Path())
 	}}
-}
-
-// count writes how many there are of something, which goes by two names.
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // labels lists the labels of methods in prose.

@@ -119,11 +119,6 @@ func (m Surface) validate() error {
 	}))
 }
 
-// checkNotInfinite refuses an infinite number; one that is absent is NaN.
-func checkNotInfinite(field string, v float64) error {
-	return refuse(math.IsInf(v, 0), "%s = %g is not finite", field, v)
-}
-
 // edges are the boundaries of cells with the given centres, half way between them.
 func edges(centres []float64, logarithmic bool) []float64 {
 	to, from := func(v float64) float64 { return v }, func(v float64) float64 { return v }

@@ -197,14 +197,6 @@ func (t Table) head(j int) string {
 	return name + arrowOf(c.Better)
 }
 
-func signed(v float64) string {
-	s := number(v, 1)
-	if v > 0 && s != "0.0" {
-		return "+" + s
-	}
-	return s
-}
-
 // notes are the sentences below the table. The first explain its reading: standard errors where there are some, and
 // arrows, with what is bold where something is.
 func (t Table) notes(bold bool) []string {

@@ -152,10 +152,6 @@ func whole(values []float64, of func(v float64) float64) string {
 	return strings.Join(out, " ")
 }
 
-func finite(x ...float64) bool {
-	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-}
-
 // maxCells is the largest map: what is shown of each state is stored in the notebook, and cells must be seen.
 const maxCells = 2500
 
@@ -207,10 +203,6 @@ func checkPolicy(field string, policy []float64, states int) (actions int, err e
 		}
 	}
 	return actions, nil
-}
-
-func checkProbability(field string, p float64) error {
-	return refuse(!(p >= 0 && p <= 1+1e-9), "%s = %g is not a probability", field, p)
 }
 
 // percentages writes probabilities, or correlations, as whole percentages.

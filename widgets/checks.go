@@ -1,0 +1,69 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// refuse returns an error of the given text if something is wrong.
+func refuse(wrong bool, text string, args ...any) error {
+	if !wrong {
+		return nil
+	}
+	return fmt.Errorf("widgets: "+text, args...)
+}
+
+// checkFinite refuses NaN and infinite numbers, naming the field and the index.
+func checkFinite(field string, x []float64) error {
+	at := slices.IndexFunc(x, func(v float64) bool { return !finite(v) })
+	if at < 0 {
+		return nil
+	}
+	return fmt.Errorf("widgets: %s[%d] = %g is not finite", field, at, x[at])
+}
+
+func checkLength(field string, got, want int, of string) error {
+	return refuse(got != want, "%s has %d entries, want %d, %s", field, got, want, of)
+}
+
+// checkEach is checkLength of a list that may be nil.
+func checkEach[T any](field string, list []T, want int, of string) error {
+	if list == nil {
+		return nil
+	}
+	return checkLength(field, len(list), want, of)
+}
+
+// forEach is what each says of the entries of a list, with their names: the first error.
+func forEach[T any](field string, list []T, each func(field string, entry T) error) error {
+	for i, entry := range list {
+		if err := each(fmt.Sprintf("%s[%d]", field, i), entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkState refuses what is no state, or no other place, below n.
+func checkState(field string, s, n int) error {
+	return refuse(s < 0 || s >= n, "%s = %d is outside 0..%d", field, s, n-1)
+}
+
+// checkNotInfinite refuses an infinite number; one that is absent is NaN.
+func checkNotInfinite(field string, v float64) error {
+	return refuse(math.IsInf(v, 0), "%s = %g is not finite", field, v)
+}
+
+// checkColumns refuses a negative number of panels to a row.
+func checkColumns(of string, columns int) error {
+	return refuse(columns < 0, "%s.Columns = %d, want 0 (automatic) or a positive number", of, columns)
+}
+
+func checkProbability(field string, p float64) error {
+	return refuse(!(p >= 0 && p <= 1+1e-9), "%s = %g is not a probability", field, p)
+}
+
+func finite(x ...float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
