@@ -27,16 +27,16 @@ func sixStates() exhibit.World {
 		Terminal: []bool{false, true, false, false, false, false}, Truth: []float64{1, 2, 3, 4, 5, 6}}
 }
 
-// examplePosterior has the means s + shift; of ValueWalk it consists of samples of four chains, of others of normals.
+// examplePosterior has the means s + shift; of ValueWalk it consists of samples, of others of normals.
 // The probability of action a is in proportion to 1 + (a + s) mod 5.
 func examplePosterior(method string, shift, std float64) *exhibit.Posterior {
 	rng := testRNG()
-	p := &exhibit.Posterior{Method: method, Chains: 1}
+	p := &exhibit.Posterior{Method: method}
 	for s := range 6 {
 		mean := float64(s) + shift
 		if method == "valuewalk" {
 			p.Marginals = append(p.Marginals, normalSamples(rng, mean, std, 1000))
-			p.RHat, p.ESS, p.Chains = append(p.RHat, 1+float64(s)/1000), append(p.ESS, 100*float64(s+1)), 4
+			p.RHat, p.ESS = append(p.RHat, 1+float64(s)/1000), append(p.ESS, 100*float64(s+1))
 		} else {
 			p.Marginals = append(p.Marginals, distuv.Normal{Mu: mean, Sigma: std})
 		}

@@ -17,7 +17,6 @@ type Posterior struct {
 	RHat, ESS []float64   // of each state's reward, NaN where they do not exist; nil without chains
 	Policy    []float64   // probability of each action that the posterior predicts, [states·actions]
 	Draws     [][]float64 // joint draws of rewards, [draws][states], chain by chain
-	Chains    int         // that the draws come from, as many from each
 }
 
 // Marginal is a distribution on the real line.

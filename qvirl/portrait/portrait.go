@@ -32,13 +32,10 @@ func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error
 	if o.Action < 0 || o.Action >= actions {
 		return nil, fmt.Errorf("portrait: action %d is outside 0..%d", o.Action, actions-1)
 	}
-	out := &exhibit.Posterior{Method: method, Chains: 1}
+	out := &exhibit.Posterior{Method: method}
 	samples, chains, err := mcmc.Draws(post, rand.New(rand.NewPCG(o.Seed, 0)), o.Draws, 2)
 	if err != nil {
 		return nil, fmt.Errorf("portrait: %w", err)
-	}
-	if chains != nil {
-		out.Chains = chains.Chains()
 	}
 	out.Policy = irl.ColumnMeans(samples.Policies(actions, p.Beta))
 	columns := make([]int, p.MDP.States())

@@ -53,8 +53,8 @@ func TestOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Marginals) != 4 || len(got.Draws) != 200 || got.Chains != 2 || len(got.Policy) != 20 {
-			t.Fatalf("%d marginals, %d draws of %d chains", len(got.Marginals), len(got.Draws), got.Chains)
+		if len(got.Marginals) != 4 || len(got.Draws) != 200 || len(got.Policy) != 20 {
+			t.Fatalf("%d marginals, %d draws", len(got.Marginals), len(got.Draws))
 		}
 		for s := range 4 {
 			of := s
@@ -91,7 +91,7 @@ func TestOf(t *testing.T) {
 		t.Error("one draw was accepted")
 	}
 	drawn, err := Of("valuewalk", struct{ irl.Posterior }{post}, Options{Draws: 30})
-	if err != nil || len(drawn.Draws) != 30 || drawn.RHat != nil || drawn.Chains != 1 {
+	if err != nil || len(drawn.Draws) != 30 || drawn.RHat != nil {
 		t.Errorf("without chains: %+v, %v", drawn, err)
 	}
 }
