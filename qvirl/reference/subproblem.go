@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"math"
 	"slices"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -121,9 +122,9 @@ func (t *Target) unknown(leads [][]int32) []bool {
 		}
 	}
 	var own []int
-	for s, coordinates := range t.coordinates() {
-		if len(coordinates) > 0 {
-			own = append(own, s)
+	for i, std := range t.stds() {
+		if std > 0 {
+			own = append(own, i*len(leads)/t.n)
 		}
 	}
 	out := make([]bool, len(leads))
@@ -131,6 +132,16 @@ func (t *Target) unknown(leads [][]int32) []bool {
 		out[s] = true
 	}
 	return out
+}
+
+// stds returns the standard deviations of rewards that are independent or known. (Entries of a low-rank factor may be
+// negative, and columns zero.)
+func (t *Target) stds() []float64 {
+	std := make([]float64, t.n)
+	for j, i := range t.free {
+		std[i] = math.Max(std[i], math.Abs(t.diag[j]))
+	}
+	return std
 }
 
 // restrict returns the problem of some states, which lead to no others, with the demonstrations in some of them; both
@@ -143,10 +154,7 @@ func (t *Target) restrict(states, demoed []int) (*irl.Problem, error) {
 	for i, s := range states {
 		place[s] = i
 	}
-	std := make([]float64, t.n)
-	for j, i := range t.free {
-		std[i] = t.diag[j]
-	}
+	std := t.stds()
 	var mean, deviation []float64
 	for _, s := range states {
 		mean = append(mean, p.Prior.Mean[s*each:(s+1)*each]...)

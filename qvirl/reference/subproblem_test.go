@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -143,6 +145,18 @@ func TestDivision(t *testing.T) {
 	bandits.Prior = irl.IndependentPrior(33, 0, 1)
 	if n, states := count(bandits); n != 3 || states != 3 {
 		t.Errorf("discount 0: %d subproblems of %d states", n, states)
+	}
+	columns := forks(t, []int{1}) // of which a reward is given by a negative entry, beside a column of zeros
+	columns.Prior = irl.Prior{Mean: make([]float64, 5), Std: []float64{1, 0, 0, 1, 0}, LowRank: mat.NewDense(5, 2, nil)}
+	columns.Prior.LowRank.Set(4, 0, -1.5)
+	j, err := newJoint(Default(), columns, &mcmc.Job{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0, 0, 1, 2.25} { // of the shared end, the fork and its ends
+		if got := j.subs[0].problem.Prior.Covariance().At(i, i); len(j.subs[0].states) != 4 || got != want {
+			t.Errorf("of %d states, reward %d has the variance %g, want %g", len(j.subs[0].states), i, got, want)
+		}
 	}
 	none := forks(t, []int{0, 0})
 	if n, states := count(none); n != 1 || states != 8 {
