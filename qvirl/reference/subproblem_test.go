@@ -85,26 +85,73 @@ func TestSubproblems(t *testing.T) {
 	if r := post.Reward(0); math.Abs(r.Mean()) > 0.1 || math.Abs(r.StdDev()-2) > 0.1 {
 		t.Errorf("the hall's reward: %g ± %g, want 0 ± 2, the prior", r.Mean(), r.StdDev())
 	}
-	solver, err := p.MDP.NewSolver(p.Discount)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkValues(t, post)
 	same, n := 0.0, post.Len()
 	for i := range n {
 		reward := post.Rewards().RawRowView(i)
-		solution, err := solver.Solve(reward)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for s, v := range post.Values().RawRowView(i) {
-			if math.Abs(v-solution.V[s]) > 1e-9 {
-				t.Fatalf("sample %d, state %d: value %g, want %g", i, s, v, solution.V[s])
-			}
-		}
 		same += (reward[3] - post.Reward(3).Mean()) * (reward[12] - post.Reward(12).Mean()) / float64(n)
 	}
 	if r := same / (post.Reward(3).StdDev() * post.Reward(12).StdDev()); math.Abs(r) > 0.1 {
 		t.Errorf("two forks of the same demonstrations have the correlation %g", r)
+	}
+}
+
+// checkValues wants the values of each sample to be the optimal ones of its rewards.
+func checkValues(t *testing.T, post *Posterior) {
+	t.Helper()
+	p := post.Problem()
+	solver, err := p.MDP.NewSolver(p.Discount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range post.Len() {
+		solution, err := solver.Solve(post.Rewards().RawRowView(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := solution.V
+		if !p.StateOnly() {
+			want = solution.Q
+		}
+		for k, v := range post.Values().RawRowView(i) {
+			if math.Abs(v-want[k]) > 1e-9 {
+				t.Fatalf("sample %d, value %d: %g, want %g", i, k, v, want[k])
+			}
+		}
+	}
+}
+
+// TestSubproblemsOfPairs: rewards of state-action pairs, against quadrature over those of a fork's three actions.
+func TestSubproblemsOfPairs(t *testing.T) {
+	p := forks(t, []int{3, 8})
+	mean, std := make([]float64, 24), make([]float64, 24)
+	for _, i := range []int{0, 1, 6, 7, 8, 15, 16, 17} { // in the hall and at the forks
+		std[i] = 1
+	}
+	p.Prior = irl.DiagonalPrior(mean, std)
+	post := fit(t, Default(), p)[0].(*Posterior)
+	if ok, reason := post.Convergence(); !ok || post.Diagnostics().Subproblems != 2 {
+		t.Fatalf("%d subproblems, converged: %v, %s", post.Diagnostics().Subproblems, ok, reason)
+	}
+	checkValues(t, post)
+	const step = 0.1
+	for f, taken := range []float64{3, 8} {
+		total, sum, square := 0.0, 0.0, 0.0
+		for x := -5.; x <= 5; x += step { // of the action that was taken
+			for y := -5.; y <= 5; y += step {
+				for z := -5.; z <= 5; z += step {
+					log := 2*x - math.Log(math.Exp(2*x)+math.Exp(2*y)+math.Exp(2*z))
+					w := math.Exp(taken*log - (x*x+y*y+z*z)/2)
+					total, sum, square = total+w, sum+w*x, square+w*x*x
+				}
+			}
+		}
+		want := sum / total
+		deviation := math.Sqrt(square/total - want*want)
+		if r := post.Reward(7 + 9*f); math.Abs(r.Mean()-want) > 0.12*deviation ||
+			math.Abs(r.StdDev()/deviation-1) > 0.09 {
+			t.Errorf("fork %d: %g ± %g, want %g ± %g", f, r.Mean(), r.StdDev(), want, deviation)
+		}
 	}
 }
 
