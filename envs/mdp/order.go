@@ -15,7 +15,7 @@ type order struct {
 func (m *MDP) Joined() [][]int32 {
 	joined, last := make([][]int32, m.states), make([]int32, m.states) // last: 1 + the state that led to it last
 	for from := range int32(m.states) {
-		for _, to := range m.successors(int(from)) {
+		for _, to := range m.Successors(int(from)) {
 			if to != from && last[to] != from+1 {
 				joined[from], joined[to], last[to] = append(joined[from], to), append(joined[to], from), from+1
 			}
@@ -28,8 +28,8 @@ func (m *MDP) Joined() [][]int32 {
 	return joined
 }
 
-// successors returns those of all actions in a state, one after the other.
-func (m *MDP) successors(s int) []int32 {
+// Successors returns those of all actions in a state, one after the other. The caller must not change them.
+func (m *MDP) Successors(s int) []int32 {
 	return m.next[m.rowStart[s*m.actions]:m.rowStart[(s+1)*m.actions]]
 }
 
@@ -73,7 +73,7 @@ func (m *MDP) elimination() order {
 // absorbing returns the states that lead to no other.
 func (m *MDP) absorbing() (out []int32) {
 	for s := range int32(m.states) {
-		if !slices.ContainsFunc(m.successors(int(s)), func(to int32) bool { return to != s }) {
+		if !slices.ContainsFunc(m.Successors(int(s)), func(to int32) bool { return to != s }) {
 			out = append(out, s)
 		}
 	}
@@ -122,7 +122,7 @@ func (m *MDP) numbered(state, hubs []int32) order {
 	}
 	for i, s := range state {
 		least, most := i, i
-		for _, to := range m.successors(int(s)) {
+		for _, to := range m.Successors(int(s)) {
 			if j := int(o.place[to]); j >= 0 && int32(j) < banded {
 				least, most = min(least, j), max(most, j)
 			}

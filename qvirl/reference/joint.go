@@ -45,7 +45,7 @@ func newJoint(config Config, problem *irl.Problem, job *mcmc.Job, from irl.Poste
 		j.subs = append(j.subs, s)
 	}
 	if subproblems[0].states != nil {
-		j.rest, err = t.newRest(subproblems, mcmc.Fingerprint(problem), config)
+		j.rest, err = t.newRest(subproblems, config)
 	}
 	return j, err
 }
@@ -75,8 +75,6 @@ func (j *joint) run(ctx context.Context) (*Posterior, error) {
 // What samples of a small problem cost next to nothing is made of them, beyond the targets.
 const (
 	cheapWork       = 2e8 // multiplications of a chain
-	overhead        = 2e3 // of an evaluation beside its multiplications, in such
-	dense           = 0.3 // work of a multiplication of a large matrix, in those of short rows
 	cheapIterations = 20000
 )
 
@@ -180,7 +178,7 @@ type rest struct {
 }
 
 // newRest returns what subproblems leave of a problem.
-func (t *Target) newRest(subproblems []subproblem, fingerprint uint64, config Config) (*rest, error) {
+func (t *Target) newRest(subproblems []subproblem, config Config) (*rest, error) {
 	m := t.problem.MDP
 	const outside, inside, atEdge = 0, 1, 2
 	kind := make([]int, m.States())
@@ -189,7 +187,7 @@ func (t *Target) newRest(subproblems []subproblem, fingerprint uint64, config Co
 			kind[s] = inside
 		}
 	}
-	r := &rest{target: t, seed: config.Seed, hash: fingerprint}
+	r := &rest{target: t, seed: config.Seed, hash: mcmc.Fingerprint(t.problem)}
 	place := make([]int, m.States())
 	for s, coordinates := range t.coordinates() {
 		if kind[s] == outside {
@@ -231,7 +229,7 @@ func (t *Target) newRest(subproblems []subproblem, fingerprint uint64, config Co
 // join sets the samples of a chain to those of the subproblems and, independent of these, draws of the rest.
 func (r *rest) join(p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posterior, chain int) error {
 	t := r.target
-	each, perChain := t.n/t.problem.MDP.States(), p.Len()/p.Chains()
+	each, perChain := t.perState(), p.Len()/p.Chains()
 	rng := mcmc.Stream(r.seed, r.hash, restStream+uint64(chain))
 	reward, value := make([]float64, t.n), make([]float64, t.n)
 	for i := chain * perChain; i < (chain+1)*perChain; i++ {
@@ -240,11 +238,8 @@ func (r *rest) join(p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posteri
 			reward[t.free[j]] += t.diag[j] * rng.NormFloat64()
 		}
 		for k, sub := range subs {
-			rewards, values := samples[k].Rewards().RawRowView(i), samples[k].Values().RawRowView(i)
-			for at, s := range sub.states {
-				copy(reward[s*each:(s+1)*each], rewards[at*each:])
-				copy(value[s*each:(s+1)*each], values[at*each:])
-			}
+			scatter(reward, sub.states, each, samples[k].Rewards().RawRowView(i))
+			scatter(value, sub.states, each, samples[k].Values().RawRowView(i))
 		}
 		if r.states != nil {
 			if err := r.plan(reward, value, r.solvers[chain]); err != nil {
@@ -258,11 +253,8 @@ func (r *rest) join(p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posteri
 
 // plan sets the optimal values of the states of no subproblem, given those of the others.
 func (r *rest) plan(reward, value []float64, solver *mdp.Solver) error {
-	each := r.target.n / r.target.problem.MDP.States()
-	var paid []float64 // reward of the remaining states; at the edge, all that is to come
-	for _, s := range r.states {
-		paid = append(paid, reward[s*each:(s+1)*each]...)
-	}
+	each := r.target.perState()
+	paid := gather(reward, r.states, each) // and at the edge, all that is to come
 	for _, s := range r.edge {
 		best := floats.Max(value[s*each : (s+1)*each])
 		for range each {
@@ -277,25 +269,15 @@ func (r *rest) plan(reward, value []float64, solver *mdp.Solver) error {
 	if each > 1 {
 		values = solution.Q
 	}
-	for at, s := range r.states {
-		copy(value[s*each:(s+1)*each], values[at*each:])
-	}
+	scatter(value, r.states, each, values)
 	return nil
 }
 
-// restricted returns the rewards of a subproblem among those of some draws of the problem's.
-func (s *sampling) restricted(draws *irl.Samples) *irl.Samples {
+// restricted returns the subproblem's rewards of a draw of the problem's.
+func (s *sampling) restricted(draw *irl.Samples) *irl.Samples {
 	if s.states == nil {
-		return draws
+		return draw
 	}
-	count, _ := draws.Reward.Dims()
-	each := s.problem.RewardDim() / len(s.states)
-	out := &irl.Samples{Reward: mat.NewDense(count, s.problem.RewardDim(), nil)}
-	for i := range count {
-		from, to := draws.Reward.RawRowView(i), out.Reward.RawRowView(i)
-		for at, state := range s.states {
-			copy(to[at*each:(at+1)*each], from[state*each:])
-		}
-	}
-	return out
+	reward := gather(draw.Reward.RawRowView(0), s.states, s.base.perState())
+	return &irl.Samples{Reward: mat.NewDense(1, len(reward), reward)}
 }

@@ -4,8 +4,6 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // around goes through the states that the lists of each state's neighbours lead to from some states, the nearest first,
@@ -92,7 +90,7 @@ func pairOf(a, b []int) [2][]int {
 func (t *Target) coordinates() [][]int {
 	out := make([][]int, t.problem.MDP.States())
 	for j, i := range t.free {
-		s := i * len(out) / t.n
+		s := i / t.perState()
 		out[s] = append(out[s], j)
 	}
 	return out
@@ -108,7 +106,7 @@ func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int)
 		if centre == t.k { // β
 			return out
 		}
-		for _, s := range around(joined, t.free[centre]*len(of)/t.n) {
+		for _, s := range around(joined, t.free[centre]/t.perState()) {
 			for _, j := range of[s] {
 				if len(out) >= size {
 					return out
@@ -129,16 +127,8 @@ func (t *Target) ledTo() (out []int) {
 	for _, s := range around(t.leads(), t.demoed...) {
 		reached[s] = true
 	}
-	unknown := make([]bool, t.n)
-	for _, i := range t.free {
-		unknown[i] = true
-	}
-	each := t.n / len(reached) // rewards of a state
-	for i := range t.n {
-		if t.root != nil {
-			unknown[i] = floats.Norm(t.root.RawRowView(i), 2) > 0
-		}
-		if reached[i/each] && unknown[i] {
+	for i, std := range t.stds() {
+		if reached[i/t.perState()] && std > 0 {
 			out = append(out, i)
 		}
 	}

@@ -284,6 +284,9 @@ func (s *sampling) collect(perChain int) *mcmc.Posterior {
 }
 
 const (
+	overhead = 2e3 // of an evaluation beside its multiplications, in multiplications
+	dense    = 0.3 // work of a multiplication of a large matrix, in those of short rows
+
 	maxLeapfrog    = 256 // steps of a trajectory
 	roughLeapfrog  = 32  // steps of one before there is a metric
 	walkTrajectory = 3   // length of a walk's trajectory in posterior standard deviations (valuewalk.Default)

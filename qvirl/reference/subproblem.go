@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -61,14 +63,12 @@ func (t *Target) divide() ([]subproblem, error) {
 
 // leads returns the states that may follow each one, as far as they matter to its values.
 func (t *Target) leads() [][]int32 {
-	m := t.problem.MDP
-	leads := make([][]int32, m.States())
+	leads := make([][]int32, t.problem.MDP.States())
+	if t.problem.Discount == 0 {
+		return leads
+	}
 	for s := range leads {
-		for a := range m.Actions() {
-			if next, _ := m.Row(s, a); t.problem.Discount > 0 {
-				leads[s] = append(leads[s], next...)
-			}
-		}
+		leads[s] = t.problem.MDP.Successors(s)
 	}
 	return leads
 }
@@ -124,7 +124,7 @@ func (t *Target) unknown(leads [][]int32) []bool {
 	var own []int
 	for i, std := range t.stds() {
 		if std > 0 {
-			own = append(own, i*len(leads)/t.n)
+			own = append(own, i/t.perState())
 		}
 	}
 	out := make([]bool, len(leads))
@@ -134,31 +134,48 @@ func (t *Target) unknown(leads [][]int32) []bool {
 	return out
 }
 
-// stds returns the standard deviations of rewards that are independent or known. (Entries of a low-rank factor may be
-// negative, and columns zero.)
+// stds returns the prior standard deviations of the rewards, [n]. (Entries of a low-rank factor may be negative, and
+// columns zero.)
 func (t *Target) stds() []float64 {
 	std := make([]float64, t.n)
 	for j, i := range t.free {
 		std[i] = math.Max(std[i], math.Abs(t.diag[j]))
 	}
+	if t.root != nil {
+		for i := range std {
+			std[i] = floats.Norm(t.root.RawRowView(i), 2)
+		}
+	}
 	return std
+}
+
+// gather returns the numbers of some states, of x with as many for each state.
+func gather(x []float64, states []int, each int) []float64 {
+	out := make([]float64, 0, len(states)*each)
+	for _, s := range states {
+		out = append(out, x[s*each:(s+1)*each]...)
+	}
+	return out
+}
+
+// scatter sets the numbers of some states in x to those that gather would return.
+func scatter(x []float64, states []int, each int, from []float64) {
+	for at, s := range states {
+		copy(x[s*each:(s+1)*each], from[at*each:])
+	}
 }
 
 // restrict returns the problem of some states, which lead to no others, with the demonstrations in some of them; both
 // in ascending order.
 func (t *Target) restrict(states, demoed []int) (*irl.Problem, error) {
 	p := t.problem
-	actions, each := p.MDP.Actions(), t.n/p.MDP.States()
+	actions, each := p.MDP.Actions(), t.perState()
 	place := make(map[int]int, len(states))
 	rows := make([][]mdp.Transition, 0, len(states)*actions)
 	for i, s := range states {
 		place[s] = i
 	}
-	std := t.stds()
-	var mean, deviation []float64
 	for _, s := range states {
-		mean = append(mean, p.Prior.Mean[s*each:(s+1)*each]...)
-		deviation = append(deviation, std[s*each:(s+1)*each]...)
 		for a := range actions {
 			var row []mdp.Transition
 			next, prob := p.MDP.Row(s, a)
@@ -174,7 +191,8 @@ func (t *Target) restrict(states, demoed []int) (*irl.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &irl.Problem{MDP: m, Prior: irl.DiagonalPrior(mean, deviation), Discount: p.Discount, Beta: p.Beta}
+	prior := irl.DiagonalPrior(gather(p.Prior.Mean, states, each), gather(t.stds(), states, each))
+	out := &irl.Problem{MDP: m, Prior: prior, Discount: p.Discount, Beta: p.Beta}
 	for _, d := range p.Demos {
 		if _, in := slices.BinarySearch(demoed, d.State); in {
 			out.Demos = append(out.Demos, mdp.Step{State: place[d.State], Action: d.Action})

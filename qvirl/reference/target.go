@@ -120,6 +120,9 @@ func (t *Target) Dim() int {
 	return t.k
 }
 
+// perState returns how many rewards a state has: 1, or one for each action.
+func (t *Target) perState() int { return t.n / t.problem.MDP.States() }
+
 // LogLikelihood returns the log probability of the demonstrated actions at u, [Dim], and unless it is nil writes its
 // gradient to grad, [Dim]. It is NaN, and the gradient zero, where rewards or values leave the range of float64.
 func (t *Target) LogLikelihood(u, grad []float64) float64 {
