@@ -20,6 +20,9 @@ func (s store) adopt(plan *Plan) error {
 	if err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(record.Units, s.lacks) { // the record of another process, which had not written it yet
+		return nil
+	}
 	if plan.of == nil {
 		return fmt.Errorf("experiment: %s holds results that this plan cannot go on from; use another folder", s.dir)
 	}

@@ -294,6 +294,27 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 	}
 }
 
+// TestRunBetweenTwoFilesOfAnother begins when another process has written its rows and not yet its record.
+func TestRunBetweenTwoFilesOfAnother(t *testing.T) {
+	plan, dir := fake(config), t.TempDir()
+	plan.of = nil // a plan that goes on from no other
+	if _, err := Run(t.Context(), plan, Options{Out: dir, Shard: Shard{1, 2}}); err != nil {
+		t.Fatal(err)
+	}
+	record := read(t, dir, RunFile)
+	if err := os.Remove(filepath.Join(dir, RunFile)); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() {
+		if err := os.WriteFile(filepath.Join(dir, RunFile), []byte(record), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := Run(t.Context(), plan, Options{Out: dir, Shard: Shard{2, 2}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPublishedResultsOfOtherPlans are refused, and stay as they are.
 func TestPublishedResultsOfOtherPlans(t *testing.T) {
 	for want, change := range map[string]func(r *Record, rows *[]Row){
