@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +29,7 @@ import (
 	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/cloning"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
 
@@ -38,14 +39,18 @@ const observedAtOnce = 10_000
 // stepsOptions say what bench steps measures.
 type stepsOptions struct {
 	python, backend, out string
+	images               bool
 	turns, steps         int // turns of each, and steps of a turn
 }
+
+// few returns the steps of a turn of what takes much longer than a step.
+func (o stepsOptions) few() int { return (o.steps + 9) / 10 }
 
 // The network's input and output at the paper's size in Lunar Lander.
 const paperObservation, paperActions = 8, 4
 
-//go:embed peers/step.py
-var peerStep []byte
+//go:embed peers/turns.py peers/step.py peers/images.py
+var stepPeers embed.FS
 
 // newBenchSteps is the command that measures what a training step and a prediction of networks cost.
 func newBenchSteps() *cobra.Command {
@@ -59,7 +64,10 @@ prediction for one observation, and for ten thousand, beside a product of matric
 the network's widest layer. All take turns, so that what else the machine does slows all alike, and
 medians are shown.
 
---python names a Python with torch and jax: the same step there, in eager PyTorch and in jitted JAX, takes turns too,
+--images adds a training step of a classifier of images: 128 stacks of four of 84 × 84, and the network of
+Mnih et al. (2015).
+
+--python names a Python with torch and jax: the same steps there, in eager PyTorch and in jitted JAX, take turns too,
 on as many threads.
 
 --out names a folder, in which the table is kept as ` + "`steps.csv`" + `, and the machine beside it.`,
@@ -76,6 +84,7 @@ on as many threads.
 	f := c.Flags()
 	f.StringVar(&o.python, "python", "", "the Python that has torch and jax")
 	f.StringVar(&o.out, "out", "", "folder for steps.csv")
+	f.BoolVar(&o.images, "images", false, "a step from images, too")
 	f.StringVar(&o.backend, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
 	f.IntVar(&o.turns, "turns", 9, "turns of each")
 	f.IntVar(&o.steps, "steps", 100, "training steps of a turn")
@@ -95,8 +104,11 @@ type contestant struct {
 	against string
 }
 
-// oneRun is the name of the training step of one run.
-const oneRun = "step, one run"
+// The names of the training step of one run, and of one from images.
+const (
+	oneRun     = "step, one run"
+	fromImages = "step from images"
+)
 
 // benchSteps lets all take turns, and prints the medians.
 func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
@@ -107,12 +119,29 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 	var all, peers []contestant
 	if o.python != "" {
 		for _, library := range []string{"torch", "jax"} {
-			peer, err := startStepPeer(ctx, o, library)
+			peer, err := startStepPeer(ctx, o, "step.py", library, o.steps)
 			if err != nil {
 				return err
 			}
 			defer peer.Close()
 			peers = append(peers, contestant{name: "step, " + library, turn: peer.Turn, beside: oneRun})
+		}
+	}
+	if o.images {
+		c, err := imagesStepping(ctx, o)
+		if err != nil {
+			return err
+		}
+		peers = append(peers, c)
+	}
+	if o.images && o.python != "" {
+		for _, library := range []string{"torch", "jax"} {
+			peer, err := startStepPeer(ctx, o, "images.py", library, o.few())
+			if err != nil {
+				return err
+			}
+			defer peer.Close()
+			peers = append(peers, contestant{name: fromImages + ", " + library, turn: peer.Turn, beside: fromImages})
 		}
 	}
 	var one neural.Model
@@ -187,26 +216,59 @@ func stepping(ctx context.Context, o stepsOptions, runs int) (contestant, neural
 	for r := range uint64(runs) {
 		task.Runs = append(task.Runs, neural.Run{Demos: noise(2*r, 3), Aux: noise(2*r+1, 5), Seed: r})
 	}
-	var latest time.Duration
-	task.Watch = func(p neural.Point) { // the last point's steps were compiled long since
-		latest = time.Duration(float64(time.Second) / p.StepsPerSecond)
-	}
-	fit := func() ([]neural.Model, error) { return method.Fit(ctx, task, nil) }
-	models, err := fit()
+	out, model, err := trains(ctx, oneRun, method, task)
 	if err != nil {
 		return contestant{}, nil, err
 	}
 	// Both ends of all transitions go forwards, and backwards for the gradients of inputs and of weights.
-	weights, _ := weightsOf(models[0])
+	weights, _ := weightsOf(model)
 	rows := 2 * (c.Batch + c.AuxBatch) * runs
-	out := contestant{name: oneRun, work: 3 * float64(rows) * weights, turn: func() (time.Duration, error) {
-		_, err := fit()
-		return latest, err
-	}}
+	out.work = 3 * float64(rows) * weights
 	if runs > 1 {
 		out.name, out.beside = fmt.Sprintf("step, %d runs", runs), oneRun
 	}
-	return out, models[0], nil
+	return out, model, nil
+}
+
+// imagesStepping returns what trains a classifier of images, compiled.
+func imagesStepping(ctx context.Context, o stepsOptions) (contestant, error) {
+	const frames, side, actions, length = 4, 84, 6, 300
+	c := neural.Default()
+	c.Steps, c.ReportEvery, c.Folds, c.Backend, c.Batch = 2*o.few(), o.few(), 0, o.backend, 128
+	method, err := cloning.New(c)
+	if err != nil {
+		return contestant{}, err
+	}
+	random := rand.New(rand.NewPCG(1, 3))
+	t := demo.Trajectory{Frames: &demo.Frames{Size: side * side, Stack: frames,
+		Pixels: make([]uint8, (length+1)*side*side)}}
+	for i := range t.Frames.Pixels {
+		t.Frames.Pixels[i] = uint8(random.Uint32())
+	}
+	for range length {
+		t.Actions = append(t.Actions, random.IntN(actions))
+	}
+	out, _, err := trains(ctx, fromImages, method, &neural.Task{Observation: frames * side * side, Actions: actions,
+		Image: neural.Image{Frames: frames, Height: side, Width: side}, Discount: 0.99, Beta: 3,
+		Runs: []neural.Run{{Demos: []demo.Trajectory{t}}}})
+	return out, err
+}
+
+// trains returns what trains by a method, compiled, and the first of its models.
+func trains(ctx context.Context, name string, method neural.Method, task *neural.Task) (contestant, neural.Model,
+	error) {
+	var latest time.Duration
+	task.Watch = func(p neural.Point) { // the last point's steps were compiled long since
+		latest = time.Duration(float64(time.Second) / p.StepsPerSecond)
+	}
+	models, err := method.Fit(ctx, task, nil)
+	if err != nil {
+		return contestant{}, nil, err
+	}
+	return contestant{name: name, turn: func() (time.Duration, error) {
+		_, err := method.Fit(ctx, task, nil)
+		return latest, err
+	}}, models[0], nil
 }
 
 // noise returns trajectories without meaning.
@@ -248,7 +310,6 @@ func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestan
 	weights, width := weightsOf(m)
 	random := rand.New(rand.NewPCG(1, 2))
 	observations := standardNormals(random, paperObservation*observedAtOnce)
-	few := (o.steps + 9) / 10 // of what takes much longer than a step
 	predict := func(n, times int) func() (time.Duration, error) {
 		return func() (time.Duration, error) {
 			began := time.Now()
@@ -267,20 +328,20 @@ func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestan
 	x, y := matrix(observedAtOnce), matrix(width)
 	multiply := func() (time.Duration, error) {
 		began := time.Now()
-		for range few {
+		for range o.few() {
 			out, err := training.Call("bench", "a product of matrices", product, x, y)
 			if err != nil {
 				return 0, err
 			}
 			training.Finalize(out...)
 		}
-		return time.Since(began) / time.Duration(few), nil
+		return time.Since(began) / time.Duration(o.few()), nil
 	}
 	many := fmt.Sprintf("prediction, %d observations", observedAtOnce)
 	layer := fmt.Sprintf("product, %d × %d by %d × %d", observedAtOnce, width, width, width)
 	all := []contestant{
 		{name: "prediction, 1 observation", turn: predict(1, 10*o.steps)},
-		{name: many, turn: predict(observedAtOnce, few), work: weights * observedAtOnce, against: layer},
+		{name: many, turn: predict(observedAtOnce, o.few()), work: weights * observedAtOnce, against: layer},
 		{name: layer, turn: multiply, work: float64(observedAtOnce * width * width)},
 	}
 	for _, c := range all { // compiles
@@ -291,19 +352,18 @@ func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestan
 	return all, nil
 }
 
-// startStepPeer starts the training step of a library in Python, and waits until it is compiled.
-func startStepPeer(ctx context.Context, o stepsOptions, library string) (*peerbench.Peer, error) {
+// startStepPeer starts a script's training step of a library in Python, and waits until it is compiled.
+func startStepPeer(ctx context.Context, o stepsOptions, script, library string, steps int) (*peerbench.Peer, error) {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	script := filepath.Join(dir, "step.py")
-	if err := os.WriteFile(script, peerStep, 0o644); err != nil {
+	if err := os.CopyFS(dir, stepPeers); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, o.python, script, "time", library, strconv.Itoa(o.steps),
-		strconv.Itoa(runtime.GOMAXPROCS(0)))
+	cmd := exec.CommandContext(ctx, o.python, filepath.Join(dir, "peers", script), "time", library,
+		strconv.Itoa(steps), strconv.Itoa(runtime.GOMAXPROCS(0)))
 	cmd.Stderr = os.Stderr
 	peer, err := peerbench.Start(cmd)
 	if err != nil {

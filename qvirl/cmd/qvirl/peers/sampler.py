@@ -2,9 +2,9 @@
 
     sampler.py numpyro|blackjax PROBLEM.npz WARMUP DRAWS SEED
 
-Rewards are whitened, R = m + σ z, and their optimal values found by policy iteration; the gradient is that of the values of the optimal
-policy. Two chains, in double precision. Prints one line of JSON: the worst split-R̂ and effective sample size of rewards and values,
-gradient evaluations, and the seconds that compilation took.
+Rewards are whitened, R = m + σ z, and their optimal values found by policy iteration; the gradient is that of the
+values of the optimal policy. Two chains, in double precision. Prints one line of JSON: the worst split-R̂ and effective
+sample size of rewards and values, gradient evaluations, and the seconds that compilation took.
 """
 
 import json
@@ -67,7 +67,8 @@ if library == "numpyro":
     from numpyro.infer import MCMC, NUTS
 
     def chains(warmup, draws):
-        sampler = MCMC(NUTS(potential_fn=lambda z: -log_density(z)), num_warmup=warmup, num_samples=draws, num_chains=2, progress_bar=False)
+        kernel = NUTS(potential_fn=lambda z: -log_density(z))
+        sampler = MCMC(kernel, num_warmup=warmup, num_samples=draws, num_chains=2, progress_bar=False)
         sampler.run(jax.random.PRNGKey(seed), init_params=start, extra_fields=("num_steps",))
         return sampler.get_samples(group_by_chain=True), sampler.get_extra_fields()["num_steps"]
 
@@ -78,7 +79,8 @@ else:
     def chains(warmup, draws):
         def one(key, z):
             tune, sample = jax.random.split(key)
-            (state, found), _ = blackjax.window_adaptation(blackjax.nuts, log_density, progress_bar=False).run(tune, z, warmup)
+            adaptation = blackjax.window_adaptation(blackjax.nuts, log_density, progress_bar=False)
+            (state, found), _ = adaptation.run(tune, z, warmup)
             kernel = blackjax.nuts(log_density, **found).step
 
             def step(state, key):
@@ -103,4 +105,5 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 both = np.concatenate([np.asarray(rewards), np.asarray(values)], axis=2)
 print(json.dumps({"RHat": float(np.max(split_gelman_rubin(both))), "ESS": float(np.min(effective_sample_size(both))),
                   "Evaluations": int(np.sum(np.asarray(steps))), "Compile": compile_seconds,
-                  "PeakMiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "Version": version + ", jax " + jax.__version__}))
+                  "PeakMiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                  "Version": version + ", jax " + jax.__version__}))

@@ -1,24 +1,21 @@
-"""A training step of continuous QVIRL in PyTorch (eager) or JAX (jitted): the peer of the benchmark, and an independent way to
-compute the loss.
+"""A training step of continuous QVIRL in PyTorch (eager) or JAX (jitted): the peer of the benchmark, and an
+independent way to compute the loss.
 
-    step.py check torch|jax WEIGHTS BATCH    prints the loss of a batch with the weights of a stored model, two .npz files
+    step.py check torch|jax WEIGHTS BATCH    prints the loss of a batch with a stored model's weights, two .npz files
     step.py time torch|jax STEPS THREADS     for each line of input, a turn, prints how many nanoseconds a step took
 
-The shapes are the paper's: 8 features, 4 actions, two layers of 128 ELUs with a head for each action, embeddings of size 4.
+The shapes are the paper's: 8 features, 4 actions, two layers of 128 ELUs with a head for each action, embeddings of
+size 4.
 """
 
 import math
-import os
 import sys
+
+import turns
 
 mode, library = sys.argv[1], sys.argv[2]
 if mode == "time":
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = sys.argv[4]
-    if sys.argv[4] == "1":
-        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-
-import time
+    turns.set_threads(int(sys.argv[4]))
 
 import numpy as np
 
@@ -27,10 +24,10 @@ ACTIONS, EMBEDDING, RANGE, NUGGET, BETA = 4, 4, 10.0, 1e-4, 3.0
 if library == "torch":
     import torch
 
-    if mode == "time":
-        torch.set_num_threads(int(sys.argv[4]))
-    exp, log, sqrt, tanh, erf, stack, cat, einsum = torch.exp, torch.log, torch.sqrt, torch.tanh, torch.erf, torch.stack, torch.cat, torch.einsum
-    elu, cholesky, one_hot = torch.nn.functional.elu, torch.linalg.cholesky, lambda a: torch.nn.functional.one_hot(a, ACTIONS)
+    exp, log, sqrt, tanh, erf, einsum = torch.exp, torch.log, torch.sqrt, torch.tanh, torch.erf, torch.einsum
+    stack, cat = torch.stack, torch.cat
+    elu, cholesky = torch.nn.functional.elu, torch.linalg.cholesky
+    one_hot = lambda a: torch.nn.functional.one_hot(a, ACTIONS)
     floor = lambda x, low: torch.clamp(x, min=low)
     eye = lambda n: torch.eye(n, dtype=torch.float64)
     wide = lambda x: x.to(torch.float64)
@@ -64,7 +61,7 @@ def network(p, s):
 
 
 def kernel(x, y):
-    """exp(−½‖x − y‖²) of all pairs of points along the last axis but one, by products of matrices, which is quickest."""
+    """exp(−½‖x − y‖²) of all pairs of points along the last axis but one, by products of matrices: the quickest."""
     products = einsum("...id,...jd->...ij", x, y)
     apart = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :] - 2 * products
     return exp(-0.5 * floor(apart, 0.0))
@@ -81,7 +78,8 @@ def clark(mean, cov):
         upper = 0.5 * (1 + erf(-nu / math.sqrt(2)))
         lower, spread = 1 - upper, omega * exp(-0.5 * nu * nu) / math.sqrt(2 * math.pi)
         top = mean[:, i] + gap * lower + spread
-        var = floor(var * lower + cov[:, i, i] * upper + gap * gap * lower * upper + gap * spread * (upper - lower) - spread * spread, 1e-10)
+        between = gap * gap * lower * upper + gap * spread * (upper - lower) - spread * spread
+        var = floor(var * lower + cov[:, i, i] * upper + between, 1e-10)
         weights = [w * lower for w in weights] + [upper]
     return top, var, stack(weights, 1)
 
@@ -118,7 +116,8 @@ def loss(p, state, after, action, discount, expert, transitions):
 
     variance = std * std
     differences = variance[:, :, None] + variance[:, None, :] - 2 * cov
-    exponent = -BETA * (mean[:, :, None] - mean[:, None, :]) / sqrt(1 + 3 / math.pi**2 * BETA**2 * floor(differences, 0.0))
+    spread = sqrt(1 + 3 / math.pi**2 * BETA**2 * floor(differences, 0.0))
+    exponent = -BETA * (mean[:, :, None] - mean[:, None, :]) / spread
     log_likelihood = -(logsumexp(exponent[:expert], 2) * hot[:expert]).sum()
     return expert / transitions * divergence - log_likelihood
 
@@ -132,52 +131,12 @@ if mode == "check":
     sys.exit()
 
 rng = np.random.default_rng(1)
-sizes = {"q.weight0": (8, 128), "q.bias0": (128,), "q.weight1": (128, 128), "q.bias1": (128,), "q.weight": (128, 24), "q.bias": (24,),
+sizes = {"q.weight0": (8, 128), "q.bias0": (128,), "q.weight1": (128, 128), "q.bias1": (128,),
+         "q.weight": (128, 24), "q.bias": (24,),
          "prior.mean": (), "prior.log_std": (), "prior.log_lengthscale": (12,)}
-p = {name: (rng.uniform(-1, 1, size) / math.sqrt(max(size[0] if size else 1, 8))).astype("f4") for name, size in sizes.items()}
-batches = [(rng.normal(size=(128, 8)).astype("f4"), rng.normal(size=(128, 8)).astype("f4"), rng.integers(ACTIONS, size=128), np.full(128, 0.99, "f4"))
+p = {name: (rng.uniform(-1, 1, size) / math.sqrt(max(size[0] if size else 1, 8))).astype("f4")
+     for name, size in sizes.items()}
+batches = [(rng.normal(size=(128, 8)).astype("f4"), rng.normal(size=(128, 8)).astype("f4"),
+            rng.integers(ACTIONS, size=128), np.full(128, 0.99, "f4"))
            for _ in range(8)]
-steps = int(sys.argv[3])
-if library == "torch":
-    p = {name: torch.tensor(x, requires_grad=True) for name, x in p.items()}
-    batches = [tuple(torch.tensor(x) for x in b) for b in batches]
-    optimiser = torch.optim.AdamW(p.values(), lr=1e-3, weight_decay=1e-3)
-
-    def step(k):
-        optimiser.zero_grad()
-        loss(p, *batches[k % 8], 64, 900).backward()
-        optimiser.step()
-
-    finish = lambda: None
-else:
-    first, second = ({name: np.zeros_like(x) for name, x in p.items()} for _ in range(2))
-    state = (p, first, second)
-
-    @jax.jit
-    def update(state, t, batch):
-        p, first, second = state
-        g = jax.grad(loss)(p, *batch, 64, 900)
-        first = {k: 0.9 * first[k] + 0.1 * g[k] for k in p}
-        second = {k: 0.999 * second[k] + 0.001 * g[k] ** 2 for k in p}
-        direct = {k: first[k] / (1 - 0.9**t) / (jnp.sqrt(second[k] / (1 - 0.999**t)) + 1e-8) + 1e-3 * p[k] for k in p}
-        cast = lambda new, old: {k: new[k].astype(old[k].dtype) for k in old}
-        return cast({k: p[k] - 1e-3 * direct[k] for k in p}, p), cast(first, p), cast(second, p)
-
-    def step(k):
-        global state
-        state = update(state, float(k + 1), batches[k % 8])
-
-    finish = lambda: jax.block_until_ready(state)
-
-k = 0
-for _ in range(3):
-    step(k)
-    k += 1
-finish()
-for _ in sys.stdin:
-    start = time.perf_counter()
-    for _ in range(steps):
-        step(k)
-        k += 1
-    finish()
-    print(int((time.perf_counter() - start) * 1e9 / steps), flush=True)
+turns.take_turns(library, lambda p, *batch: loss(p, *batch, 64, 900), p, batches, int(sys.argv[3]))
