@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -136,18 +137,30 @@ func findColumns(header []string) (csvColumns, error) {
 	return at, nil
 }
 
+// whole reads a whole number, written as an integer or as a float, as "3.0".
+func whole(text string) (int, error) {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > maxSeed {
+		return 0, strconv.ErrSyntax
+	}
+	return int(v), nil
+}
+
 func (f *flat) appendRow(fields []string, at csvColumns) error {
-	episode, err := strconv.Atoi(fields[at.episode])
+	episode, err := whole(fields[at.episode])
 	if err != nil {
 		return fmt.Errorf("episode is %.40q, want an integer", fields[at.episode])
 	}
-	action, err := strconv.Atoi(fields[at.action])
+	action, err := whole(fields[at.action])
 	if err != nil || action < 0 || action > maxNumbers {
 		return fmt.Errorf("action is %.40q, want an integer of at least 0", fields[at.action])
 	}
 	f.episodes, f.actions = append(f.episodes, episode), append(f.actions, action)
 	if at.seed >= 0 {
-		seed, err := strconv.Atoi(fields[at.seed])
+		seed, err := whole(fields[at.seed])
 		if err != nil || seed < NoSeed || seed > maxSeed {
 			return fmt.Errorf("seed is %.40q, want an integer from %d, for none, to 2⁵³", fields[at.seed], NoSeed)
 		}

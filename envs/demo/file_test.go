@@ -99,11 +99,11 @@ func TestReadNamesTheFault(t *testing.T) {
 	}{
 		"action out of range": {func(a map[string]npz.Array) { a[arrayActions].Data[2] = 3 }, nil,
 			[]string{`array "actions"`, "[2] is 3, want 0 to 2"}},
-		"float actions": {func(a map[string]npz.Array) {
+		"half an action": {func(a map[string]npz.Array) {
 			x := a[arrayActions]
-			x.Type = npz.Float64
+			x.Type, x.Data[2] = npz.Float64, 0.5
 			a[arrayActions] = x
-		}, nil, []string{`array "actions"`, "floats, want integers"}},
+		}, nil, []string{`array "actions"`, "it[2] = 0.5, want a whole number"}},
 		"NaN": {func(a map[string]npz.Array) { a[arrayObservations].Data[5] = nan() }, nil,
 			[]string{`array "observations"`, "[2] has NaN at 1"}},
 		"NaN reward": {func(a map[string]npz.Array) { a[arrayRewards].Data[1] = nan() }, nil,

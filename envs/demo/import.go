@@ -130,7 +130,7 @@ type flat struct {
 }
 
 func importFlat(s *source, o ImportOptions) (*Set, error) {
-	episode := s.array("episode", 1, -1, npz.Int64)
+	episode := s.array("episode", 1, -1, npz.Int64, npz.Float64)
 	m := len(episode.Data)
 	s.count = ", as many as episode has"
 	f := flat{name: s.archive.Path(), episodes: npz.Narrow[int](episode.Data)}
@@ -139,6 +139,9 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 			s.fail("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: "+
 				"number them anew", i, v)
 		}
+	}
+	if err := episode.CheckWhole("it"); err != nil {
+		s.fail("episode", "%v", err)
 	}
 	f.actions = s.integers("action", m, 0, maxNumbers)
 	f.shape, f.obs = s.observations("obs", m)

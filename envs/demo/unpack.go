@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/go-birl/birl/envs/npz"
@@ -75,14 +74,11 @@ func (s *source) flags(name string, n int) []bool {
 	return out
 }
 
-// integers reads numbers from low to high.
+// integers reads whole numbers from low to high, be they integers or floats.
 func (s *source) integers(name string, n int, low, high float64) []int {
 	a := s.array(name, 1, n, npz.Int64, npz.Float64, npz.Float32, npz.Bool)
-	if a.Type != npz.Int64 && len(a.Data) > 0 { // NumPy makes an empty list one of floats
-		if i := slices.IndexFunc(a.Data, func(v float64) bool { return v != math.Trunc(v) }); i >= 0 {
-			s.fail(name, "[%d] is %g, want integers: others are not read", i, a.Data[i])
-		}
-		s.fail(name, "it holds %s, want integers, as astype(int) gives", a.Type)
+	if err := a.CheckWhole("it"); err != nil {
+		s.fail(name, "%v", err)
 	}
 	for i, v := range a.Data {
 		if v < low || v > high {

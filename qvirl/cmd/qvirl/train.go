@@ -246,7 +246,7 @@ func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) e
 			"for auxiliary trajectories", o.method),
 		check.That(len(o.betas) < 2 || entry.Beta, "--beta: to %s no β makes a difference; want at most one",
 			o.method),
-		check.That(len(o.betas) < 2 || o.env == "" || !o.explore, "--beta: to choose among several in an environment "+
+		check.That(len(o.betas) < 2 || !o.explores(), "--beta: to choose among several in an environment "+
 			"that the apprentice explores is not supported; choose without --env first"),
 		check.That(!flags.Changed("trajectories") || o.trajectories >= 1, "--trajectories %d: want at least 1",
 			o.trajectories),

@@ -125,5 +125,8 @@ func noteFit(w io.Writer, m neural.Model, betas bool) {
 
 // mayTakeBetas reports whether of the one β that was given train may make several, to choose among.
 func (o *trainOptions) mayTakeBetas(entry *catalogue.Method) bool {
-	return entry.Beta && len(o.betas) == 1 && (o.env == "" || !o.explore)
+	return entry.Beta && len(o.betas) == 1 && !o.explores()
 }
+
+// explores reports whether the apprentice is to explore an environment.
+func (o *trainOptions) explores() bool { return o.env != "" && o.explore }
