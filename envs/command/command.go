@@ -104,9 +104,9 @@ func checkArguments(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, many := f.Value.(pflag.SliceValue); !many || f.Value.Type() == "float64Slice" {
 			f.Value = &single{Value: f.Value}
-		}
-		if f.DefValue == "[]" {
-			f.DefValue = "" // of a single, help would show it
+			if f.DefValue == "[]" {
+				f.DefValue = "" // help would show it
+			}
 		}
 	})
 	check := c.Args

@@ -177,11 +177,14 @@ func TestFlagsSayWhatTheyWant(t *testing.T) {
 func TestHelpShowsNoEmptyDefault(t *testing.T) {
 	root := &cobra.Command{Use: "root", Run: func(*cobra.Command, []string) {}}
 	root.Flags().Float64Slice("beta", nil, "of several `numbers`, the best")
+	root.Flags().StringArray("path", nil, "a folder")
+	root.Flags().StringSlice("names", nil, "some names")
 	root.Flags().Float64Slice("sizes", []float64{3, 5}, "how large")
 	var out strings.Builder
 	status := Execute(t.Context(), root, []string{"--help"}, &out, &out)
 	if text := out.String(); status != 0 || !strings.Contains(text, "--beta numbers") ||
-		!strings.Contains(text, "the best\n") || !strings.Contains(text, "how large (default [3.000000,5.000000])\n") {
+		strings.Contains(text, "default )") || !strings.Contains(text, "a folder\n") ||
+		!strings.Contains(text, "some names\n") || !strings.Contains(text, "the best\n") || !strings.Contains(text, "how large (default [3.000000,5.000000])\n") {
 		t.Errorf("status %d, %s", status, text)
 	}
 }
