@@ -65,7 +65,7 @@ func (k *chain) start(u []float64) {
 func (k *chain) keep() {
 	n := k.target.n
 	copy(k.draw, k.target.reward)
-	copy(k.draw[n:], k.target.values())
+	copy(k.draw[n:], k.target.values(k.target.solution))
 	if len(k.draw) > 2*n {
 		k.draw[2*n] = math.Log(k.target.beta)
 	}

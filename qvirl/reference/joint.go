@@ -3,6 +3,7 @@ package reference
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -166,55 +167,42 @@ func (j *joint) collect(perChain int) *mcmc.Posterior {
 	return p
 }
 
-// rest is what no subproblem has: rewards that have the prior, and states whose values follow from those of the
-// subproblems that they lead to.
+// rest is what no subproblem has: rewards that have the prior, and states whose values are known, or follow from those
+// of the subproblems that they lead to.
 type rest struct {
 	target     *Target
+	known      []float64     // values of the states, as samples hold them, of those where they are known
 	free       []int         // coordinates of the unknown rewards
-	states     []int         // of no subproblem
-	edge       []int         // of subproblems, that they lead to
+	states     []int         // of no subproblem, and of unknown values
+	edge       []int         // other states that they lead to
 	solvers    []*mdp.Solver // of the MDP of both, in which episodes end at the edge; one for each chain
 	seed, hash uint64        // of random numbers
 }
 
 // newRest returns what subproblems leave of a problem.
 func (t *Target) newRest(subproblems []subproblem, config Config) (*rest, error) {
-	m := t.problem.MDP
-	const outside, inside, atEdge = 0, 1, 2
-	kind := make([]int, m.States())
+	mean, err := t.solver.Solve(t.problem.Prior.Mean)
+	if err != nil {
+		return nil, err
+	}
+	r := &rest{target: t, known: slices.Clone(t.values(mean)), seed: config.Seed, hash: mcmc.Fingerprint(t.problem)}
+	inside := make([]bool, t.problem.MDP.States())
 	for _, sub := range subproblems {
 		for _, s := range sub.states {
-			kind[s] = inside
+			inside[s] = true
 		}
 	}
-	r := &rest{target: t, seed: config.Seed, hash: mcmc.Fingerprint(t.problem)}
-	place := make([]int, m.States())
-	for s, coordinates := range t.coordinates() {
-		if kind[s] == outside {
-			place[s] = len(r.states)
-			r.states, r.free = append(r.states, s), append(r.free, coordinates...)
-		}
-	}
-	var rows [][]mdp.Transition
-	for _, s := range r.states {
-		for a := range m.Actions() {
-			var row []mdp.Transition
-			next, prob := m.Row(s, a)
-			for k, to := range next {
-				if kind[to] == inside {
-					kind[to], place[to] = atEdge, len(r.states)+len(r.edge)
-					r.edge = append(r.edge, int(to))
-				}
-				row = append(row, mdp.Transition{Next: place[to], Prob: prob[k]})
-			}
-			rows = append(rows, row)
+	unknown, coordinates := t.unknown(t.leads()), t.coordinates()
+	for s := range inside {
+		if unknown[s] && !inside[s] {
+			r.states, r.free = append(r.states, s), append(r.free, coordinates[s]...)
 		}
 	}
 	if r.states == nil {
 		return r, nil
 	}
-	rows = append(rows, make([][]mdp.Transition, len(r.edge)*m.Actions())...)
-	remaining, err := mdp.New(len(r.states)+len(r.edge), m.Actions(), rows, nil)
+	remaining, edge, err := t.part(r.states)
+	r.edge = edge
 	for range config.Chains {
 		if err != nil {
 			return nil, err
@@ -234,6 +222,7 @@ func (r *rest) join(p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posteri
 	reward, value := make([]float64, t.n), make([]float64, t.n)
 	for i := chain * perChain; i < (chain+1)*perChain; i++ {
 		copy(reward, t.problem.Prior.Mean)
+		copy(value, r.known)
 		for _, j := range r.free {
 			reward[t.free[j]] += t.diag[j] * rng.NormFloat64()
 		}
@@ -265,19 +254,16 @@ func (r *rest) plan(reward, value []float64, solver *mdp.Solver) error {
 	if err != nil {
 		return err
 	}
-	values := solution.V
-	if each > 1 {
-		values = solution.Q
-	}
-	scatter(value, r.states, each, values)
+	scatter(value, r.states, each, r.target.values(solution))
 	return nil
 }
 
-// restricted returns the subproblem's rewards of a draw of the problem's.
+// restricted returns the subproblem's rewards of a draw of the problem's, and what it pays at its edge.
 func (s *sampling) restricted(draw *irl.Samples) *irl.Samples {
 	if s.states == nil {
 		return draw
 	}
 	reward := gather(draw.Reward.RawRowView(0), s.states, s.base.perState())
+	reward = append(reward, s.problem.Prior.Mean[len(reward):]...)
 	return &irl.Samples{Reward: mat.NewDense(1, len(reward), reward)}
 }

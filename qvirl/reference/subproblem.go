@@ -10,53 +10,55 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// subproblem is one of states that nothing outside of them matters to.
+// subproblem is one of states that nothing outside of them matters to, but what is known. Behind its states it has
+// those of known values that they lead to, where its episodes end.
 type subproblem struct {
 	*irl.Problem
 	states []int // of the problem that it is a part of, in ascending order; nil: all
 }
 
 // divide returns the independent subproblems of a problem: groups of demonstrated states no two of which lead to the
-// same unknown reward, with all states that they lead to. Where rewards are independent a priori and β is known, the
-// rewards of each have a posterior of their own, and those of none have the prior:
+// same unknown reward, with all states of unknown values that they lead to. Where rewards are independent a priori and
+// β is known, the rewards of each have a posterior of their own, and those of none have the prior:
 //
 //	p(R | D) ∝ Π_i p(R_i) p(D_i | R_i) · p(R_rest)
 //
-// Known rewards, and states that lead to nothing else, may belong to several. A problem of which demonstrations tell
-// nothing, or something of each state together, is its only subproblem.
+// A problem of which demonstrations tell nothing, or something of all unknown values together, is its only subproblem.
 func (t *Target) divide() ([]subproblem, error) {
 	whole := []subproblem{{Problem: t.problem}}
 	if t.diag == nil || t.problem.InfersBeta() {
 		return whole, nil
 	}
 	leads := t.leads()
-	group, members := t.groups(leads), map[int][]int{}
+	unknown := t.unknown(leads)
+	states := map[int][]int{} // of each group
 	var order []int
-	for _, d := range t.demoed {
-		g := group[d]
-		if g < 0 {
-			continue
-		}
-		if members[g] == nil {
+	left := 0 // unknown values of no group
+	for s, g := range t.groups(leads, unknown) {
+		switch {
+		case g >= 0 && states[g] == nil:
 			order = append(order, g)
+			fallthrough
+		case g >= 0:
+			states[g] = append(states[g], s)
+		case unknown[s]:
+			left++
 		}
-		members[g] = append(members[g], d)
+	}
+	if len(order) == 0 || len(order) == 1 && left == 0 {
+		return whole, nil
+	}
+	known, err := t.solver.Solve(t.problem.Prior.Mean)
+	if err != nil {
+		return nil, err
 	}
 	var out []subproblem
 	for _, g := range order {
-		var states []int
-		for _, s := range around(leads, members[g]...) {
-			states = append(states, s)
-		}
-		slices.Sort(states)
-		problem, err := t.restrict(states, members[g])
+		problem, err := t.restrict(states[g], known.V)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, subproblem{problem, states})
-	}
-	if len(out) == 0 || len(out) == 1 && len(out[0].states) == len(leads) {
-		return whole, nil
+		out = append(out, subproblem{problem, states[g]})
 	}
 	return out, nil
 }
@@ -75,8 +77,7 @@ func (t *Target) leads() [][]int32 {
 
 // groups returns for each state that a demonstrated one leads to, and whose value is not known, the number of its
 // group; −1 for all others. Demonstrated states that lead to the same such state are of one group.
-func (t *Target) groups(leads [][]int32) []int {
-	unknown := t.unknown(leads)
+func (t *Target) groups(leads [][]int32, unknown []bool) []int {
 	parent := make([]int, len(leads)) // of a forest, in which each tree is a group
 	for s := range parent {
 		parent[s] = -1
@@ -165,38 +166,55 @@ func scatter(x []float64, states []int, each int, from []float64) {
 	}
 }
 
-// restrict returns the problem of some states, which lead to no others, with the demonstrations in some of them; both
-// in ascending order.
-func (t *Target) restrict(states, demoed []int) (*irl.Problem, error) {
-	p := t.problem
-	actions, each := p.MDP.Actions(), t.perState()
+// restrict returns the problem of some states, in ascending order, with the demonstrations in them, given the values of
+// the others that they lead to.
+func (t *Target) restrict(states []int, values []float64) (*irl.Problem, error) {
+	p, each := t.problem, t.perState()
+	m, edge, err := t.part(states)
+	if err != nil {
+		return nil, err
+	}
+	mean, std := gather(p.Prior.Mean, states, each), gather(t.stds(), states, each)
+	for _, s := range edge {
+		mean = append(mean, slices.Repeat(values[s:s+1], each)...)
+	}
+	std = append(std, make([]float64, len(mean)-len(std))...)
+	out := &irl.Problem{MDP: m, Prior: irl.DiagonalPrior(mean, std), Discount: p.Discount, Beta: p.Beta}
+	for _, d := range p.Demos {
+		if at, in := slices.BinarySearch(states, d.State); in {
+			out.Demos = append(out.Demos, mdp.Step{State: at, Action: d.Action})
+		}
+	}
+	return out, nil
+}
+
+// part returns the MDP of some states, in which episodes end at the edge, which comes last: the other states that they
+// lead to, as far as these matter.
+func (t *Target) part(states []int) (part *mdp.MDP, edge []int, err error) {
+	m := t.problem.MDP
 	place := make(map[int]int, len(states))
-	rows := make([][]mdp.Transition, 0, len(states)*actions)
 	for i, s := range states {
 		place[s] = i
 	}
+	rows := make([][]mdp.Transition, 0, len(states)*m.Actions())
 	for _, s := range states {
-		for a := range actions {
+		for a := range m.Actions() {
 			var row []mdp.Transition
-			next, prob := p.MDP.Row(s, a)
+			next, prob := m.Row(s, a)
 			for k, to := range next {
-				if p.Discount > 0 {
-					row = append(row, mdp.Transition{Next: place[int(to)], Prob: prob[k]})
+				if t.problem.Discount == 0 {
+					break
 				}
+				if _, in := place[int(to)]; !in {
+					place[int(to)] = len(states) + len(edge)
+					edge = append(edge, int(to))
+				}
+				row = append(row, mdp.Transition{Next: place[int(to)], Prob: prob[k]})
 			}
 			rows = append(rows, row)
 		}
 	}
-	m, err := mdp.New(len(states), actions, rows, nil)
-	if err != nil {
-		return nil, err
-	}
-	prior := irl.DiagonalPrior(gather(p.Prior.Mean, states, each), gather(t.stds(), states, each))
-	out := &irl.Problem{MDP: m, Prior: prior, Discount: p.Discount, Beta: p.Beta}
-	for _, d := range p.Demos {
-		if _, in := slices.BinarySearch(demoed, d.State); in {
-			out.Demos = append(out.Demos, mdp.Step{State: place[d.State], Action: d.Action})
-		}
-	}
-	return out, nil
+	rows = append(rows, make([][]mdp.Transition, len(edge)*m.Actions())...)
+	part, err = mdp.New(len(states)+len(edge), m.Actions(), rows, nil)
+	return part, edge, err
 }

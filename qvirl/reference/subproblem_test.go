@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -41,6 +42,39 @@ func forks(t *testing.T, taken []int) *irl.Problem {
 	return &irl.Problem{MDP: m, Prior: irl.DiagonalPrior(mean, std), Discount: 0.9, Beta: 2, Demos: demos}
 }
 
+// withCorridor returns forks with so many states of known rewards behind the shared end, whose value stays.
+func withCorridor(t *testing.T, p *irl.Problem, length int) *irl.Problem {
+	t.Helper()
+	states, actions := p.MDP.States(), p.MDP.Actions()
+	rows := make([][]mdp.Transition, (states+length)*actions)
+	for i := range states * actions {
+		next, prob := p.MDP.Row(i/actions, i%actions)
+		for k, to := range next {
+			rows[i] = append(rows[i], mdp.Transition{Next: int(to), Prob: prob[k]})
+		}
+	}
+	at, worth := 1, 1.0 // the last one's reward
+	for s := states; s < states+length; s++ {
+		for a := range actions {
+			rows[at*actions+a] = []mdp.Transition{{Next: s, Prob: 1}}
+		}
+		at, worth = s, worth*p.Discount
+	}
+	m, err := mdp.New(states+length, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := append(slices.Clone(p.Prior.Mean), make([]float64, length)...)
+	mean[1], mean[at] = mean[1]-worth, 1
+	std := make([]float64, len(mean))
+	for i := range states {
+		std[i] = math.Sqrt(p.Prior.Covariance().At(i, i))
+	}
+	out := *p
+	out.MDP, out.Prior = m, irl.DiagonalPrior(mean, std)
+	return &out
+}
+
 // forkMoments returns the moments of the two ends of one fork, by quadrature, and of its first state's value.
 func forkMoments(taken int) (mean, std [3]float64) {
 	const step = 0.02
@@ -69,6 +103,12 @@ func forkMoments(taken int) (mean, std [3]float64) {
 // demonstrations but independent; a fork without any, and the hall, have what follows from the prior and the others.
 func TestSubproblems(t *testing.T) {
 	p := forks(t, []int{3, 0, 8, 3})
+	checkForks(t, p)
+	checkForks(t, withCorridor(t, p, 30))
+}
+
+func checkForks(t *testing.T, p *irl.Problem) {
+	t.Helper()
 	post := fit(t, Default(), p)[0].(*Posterior)
 	if ok, reason := post.Convergence(); !ok || post.Diagnostics().Subproblems != 3 {
 		t.Fatalf("%d subproblems, converged: %v, %s", post.Diagnostics().Subproblems, ok, reason)
@@ -172,6 +212,9 @@ func TestDivision(t *testing.T) {
 	if n, states := count(p); n != 2 || states != 8 { // three states of each, and the shared end
 		t.Errorf("two forks: %d subproblems of %d states", n, states)
 	}
+	if n, states := count(withCorridor(t, p, 300)); n != 2 || states != 8 {
+		t.Errorf("two forks before a corridor: %d subproblems of %d states", n, states)
+	}
 	inferred := *p
 	inferred.BetaLogStd = 0.5
 	if n, states := count(&inferred); n != 1 || states != 11 {
@@ -200,8 +243,8 @@ func TestDivision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []float64{0, 0, 1, 2.25} { // of the shared end, the fork and its ends
-		if got := j.subs[0].problem.Prior.Covariance().At(i, i); len(j.subs[0].states) != 4 || got != want {
+	for i, want := range []float64{0, 1, 2.25, 0} { // of the fork, its ends and the shared end
+		if got := j.subs[0].problem.Prior.Covariance().At(i, i); len(j.subs[0].states) != 3 || got != want {
 			t.Errorf("of %d states, reward %d has the variance %g, want %g", len(j.subs[0].states), i, got, want)
 		}
 	}

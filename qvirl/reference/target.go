@@ -344,12 +344,12 @@ func (t *Target) rounding() float64 {
 // work returns about how many multiplications were made so far.
 func (t *Target) work() float64 { return t.spent + t.solver.Work() }
 
-// values returns the optimal values of the last evaluation: V* [S] for state-only rewards, Q* [S·A] otherwise.
-func (t *Target) values() []float64 {
+// values returns the optimal values of a solution: V* [S] for state-only rewards, Q* [S·A] otherwise.
+func (t *Target) values(solution *mdp.Solution) []float64 {
 	if t.problem.StateOnly() {
-		return t.solution.V
+		return solution.V
 	}
-	return t.solution.Q
+	return solution.Q
 }
 
 // gemv adds a x or aᵀ x to scale · y.
