@@ -112,6 +112,21 @@ func (s *site) step(what, column string) (string, error) {
 	return "", fmt.Errorf("results/bench/%s has no %q with %q", cost.StepsFile, what, column)
 }
 
+// stepRatio is how many times as long one takes as another.
+func (s *site) stepRatio(what, of string) (string, error) {
+	var ms [2]float64
+	for i, name := range []string{what, of} {
+		text, err := s.step(name, "ms")
+		if err == nil {
+			ms[i], err = strconv.ParseFloat(text, 64)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return number(ms[0]/ms[1], 1), nil
+}
+
 // steps writes the stored table of what steps of networks take.
 func (s *site) steps() (string, error) {
 	table, err := cost.ReadSteps(s.benchDir())

@@ -37,7 +37,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{costs COLUMN DECIMALS}}, {{benchMachine}}            what methods cost, by results/bench, and the machine
 //	{{machine "EXPERIMENT"}}                               what its rows were computed on
 //	{{cost METHOD STATES COLUMN DECIMALS}}                 one of these costs
-//	{{step WHAT COLUMN}}                                   what the table of steps says
+//	{{step WHAT COLUMN}}, {{stepRatio WHAT OF}}            what the table of steps says, and one in another's time
 //	{{steps}}, {{stepsMachine}}                            what steps of networks cost, by the same, and the machine
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
@@ -52,7 +52,7 @@ func (s *site) fill(text string) (string, error) {
 		"gallery": s.gallery, "answers": s.answers, "apart": s.apart,
 		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
 		"stepsMachine": s.stepsMachine,
-		"cost":         s.cost, "step": s.step,
+		"cost":         s.cost, "step": s.step, "stepRatio": s.stepRatio,
 		"count": func(c string, value float64) (int, error) {
 			return s.count(c, func(v float64) bool { return v == value })
 		},
