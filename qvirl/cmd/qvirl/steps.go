@@ -117,15 +117,28 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 		return err
 	}
 	var all, peers []contestant
-	if o.python != "" {
+	var running []*peerbench.Peer
+	defer func() {
+		for _, peer := range running {
+			peer.Close()
+		}
+	}()
+	start := func(script, name, beside string, steps int) error {
+		if o.python == "" {
+			return nil
+		}
 		for _, library := range []string{"torch", "jax"} {
-			peer, err := startStepPeer(ctx, o, "step.py", library, o.steps)
+			peer, err := startStepPeer(ctx, o, script, library, steps)
 			if err != nil {
 				return err
 			}
-			defer peer.Close()
-			peers = append(peers, contestant{name: "step, " + library, turn: peer.Turn, beside: oneRun})
+			running = append(running, peer)
+			peers = append(peers, contestant{name: name + ", " + library, turn: peer.Turn, beside: beside})
 		}
+		return nil
+	}
+	if err := start("step.py", "step", oneRun, o.steps); err != nil {
+		return err
 	}
 	if o.images {
 		c, err := imagesStepping(ctx, o)
@@ -133,15 +146,8 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 			return err
 		}
 		peers = append(peers, c)
-	}
-	if o.images && o.python != "" {
-		for _, library := range []string{"torch", "jax"} {
-			peer, err := startStepPeer(ctx, o, "images.py", library, o.few())
-			if err != nil {
-				return err
-			}
-			defer peer.Close()
-			peers = append(peers, contestant{name: fromImages + ", " + library, turn: peer.Turn, beside: fromImages})
+		if err := start("images.py", fromImages, fromImages, o.few()); err != nil {
+			return err
 		}
 	}
 	var one neural.Model
