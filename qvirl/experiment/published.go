@@ -13,14 +13,15 @@ func (s store) adopt(plan *Plan) error {
 	if _, err := os.Stat(filepath.Join(s.dir, RowsFile)); err != nil {
 		return nil
 	}
-	if record, err := ReadRecord(s.dir); err == nil && !slices.ContainsFunc(record.Units, s.lacks) {
+	held := func(r *Record) bool { return !slices.ContainsFunc(r.Units, s.lacks) }
+	if record, err := ReadRecord(s.dir); err == nil && held(record) {
 		return nil
 	}
 	rows, record, err := ReadResults(s.dir)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(record.Units, s.lacks) { // the record of another process, which had not written it yet
+	if held(record) { // the record of another process, which had not written it yet
 		return nil
 	}
 	if plan.of == nil {

@@ -30,11 +30,12 @@ func newJoint(config Config, problem *irl.Problem, job *mcmc.Job, from irl.Poste
 	if err != nil {
 		return nil, err
 	}
-	subproblems, err := t.divide()
+	subproblems, remains, err := t.divide(config)
 	if err != nil {
 		return nil, err
 	}
-	j := &joint{config: config, problem: problem, job: job, samples: make([]*mcmc.Posterior, len(subproblems))}
+	j := &joint{config: config, problem: problem, job: job, samples: make([]*mcmc.Posterior, len(subproblems)),
+		rest: remains}
 	for i, sub := range subproblems {
 		s := &sampling{config: config, problem: sub.Problem, job: job, states: sub.states, from: from,
 			number: i, of: len(subproblems), kept: keptPositions(problem), base: t}
@@ -45,10 +46,7 @@ func newJoint(config Config, problem *irl.Problem, job *mcmc.Job, from irl.Poste
 		}
 		j.subs = append(j.subs, s)
 	}
-	if subproblems[0].states != nil {
-		j.rest, err = t.newRest(subproblems, config)
-	}
-	return j, err
+	return j, nil
 }
 
 func (j *joint) run(ctx context.Context) (*Posterior, error) {
@@ -179,27 +177,16 @@ type rest struct {
 	seed, hash uint64        // of random numbers
 }
 
-// newRest returns what subproblems leave of a problem.
-func (t *Target) newRest(subproblems []subproblem, config Config) (*rest, error) {
-	mean, err := t.solver.Solve(t.problem.Prior.Mean)
-	if err != nil {
-		return nil, err
-	}
-	r := &rest{target: t, known: slices.Clone(t.values(mean)), seed: config.Seed, hash: mcmc.Fingerprint(t.problem)}
-	inside := make([]bool, t.problem.MDP.States())
-	for _, sub := range subproblems {
-		for _, s := range sub.states {
-			inside[s] = true
-		}
-	}
-	unknown, coordinates := t.unknown(t.leads()), t.coordinates()
-	for s := range inside {
-		if unknown[s] && !inside[s] {
-			r.states, r.free = append(r.states, s), append(r.free, coordinates[s]...)
-		}
-	}
-	if r.states == nil {
+// newRest returns what subproblems leave of a problem: states of unknown values, and the known values.
+func (t *Target) newRest(states []int, known []float64, config Config) (*rest, error) {
+	r := &rest{target: t, known: slices.Clone(known), states: states, seed: config.Seed,
+		hash: mcmc.Fingerprint(t.problem)}
+	if states == nil {
 		return r, nil
+	}
+	coordinates := t.coordinates()
+	for _, s := range states {
+		r.free = append(r.free, coordinates[s]...)
 	}
 	remaining, edge, err := t.part(r.states)
 	r.edge = edge

@@ -21,20 +21,20 @@ type subproblem struct {
 // same unknown reward, with all states of unknown values that they lead to. Where rewards are independent a priori and
 // β is known, the rewards of each have a posterior of their own, and those of none have the prior:
 //
-//	p(R | D) ∝ Π_i p(R_i) p(D_i | R_i) · p(R_rest)
+//	p(R | D) ∝ Π_i p(R_i) p(D_i | R_i) · p(R_rest),
 //
-// A problem of which demonstrations tell nothing, or something of all unknown values together, is its only subproblem.
-func (t *Target) divide() ([]subproblem, error) {
+// and what they leave. A problem of which demonstrations tell nothing, or something of all unknown values together, is
+// its only subproblem, and leaves nothing.
+func (t *Target) divide(config Config) ([]subproblem, *rest, error) {
 	whole := []subproblem{{Problem: t.problem}}
 	if t.diag == nil || t.problem.InfersBeta() {
-		return whole, nil
+		return whole, nil, nil
 	}
 	leads := t.leads()
 	unknown := t.unknown(leads)
-	states := map[int][]int{} // of each group
-	var order []int
-	left := 0 // unknown values of no group
-	for s, g := range t.groups(leads, unknown) {
+	group, states := t.groups(leads, unknown), map[int][]int{} // those of each group
+	var order, left []int                                      // the groups, and the states of unknown values of none
+	for s, g := range group {
 		switch {
 		case g >= 0 && states[g] == nil:
 			order = append(order, g)
@@ -42,25 +42,31 @@ func (t *Target) divide() ([]subproblem, error) {
 		case g >= 0:
 			states[g] = append(states[g], s)
 		case unknown[s]:
-			left++
+			left = append(left, s)
 		}
 	}
-	if len(order) == 0 || len(order) == 1 && left == 0 {
-		return whole, nil
+	if len(order) == 0 || len(order) == 1 && left == nil {
+		return whole, nil, nil
+	}
+	demos := map[int][]mdp.Step{} // in each group
+	for _, d := range t.problem.Demos {
+		demos[group[d.State]] = append(demos[group[d.State]], d)
 	}
 	known, err := t.solver.Solve(t.problem.Prior.Mean)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	std := t.stds()
 	var out []subproblem
 	for _, g := range order {
-		problem, err := t.restrict(states[g], known.V)
+		problem, err := t.restrict(states[g], demos[g], std, known.V)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		out = append(out, subproblem{problem, states[g]})
 	}
-	return out, nil
+	remains, err := t.newRest(left, t.values(known), config)
+	return out, remains, err
 }
 
 // leads returns the states that may follow each one, as far as they matter to its values.
@@ -166,24 +172,23 @@ func scatter(x []float64, states []int, each int, from []float64) {
 	}
 }
 
-// restrict returns the problem of some states, in ascending order, with the demonstrations in them, given the values of
-// the others that they lead to.
-func (t *Target) restrict(states []int, values []float64) (*irl.Problem, error) {
+// restrict returns the problem of some states, in ascending order, with the demonstrations in them, given all prior
+// standard deviations and the values of the other states that they lead to.
+func (t *Target) restrict(states []int, demos []mdp.Step, stds, values []float64) (*irl.Problem, error) {
 	p, each := t.problem, t.perState()
 	m, edge, err := t.part(states)
 	if err != nil {
 		return nil, err
 	}
-	mean, std := gather(p.Prior.Mean, states, each), gather(t.stds(), states, each)
+	mean, std := gather(p.Prior.Mean, states, each), gather(stds, states, each)
 	for _, s := range edge {
 		mean = append(mean, slices.Repeat(values[s:s+1], each)...)
 	}
 	std = append(std, make([]float64, len(mean)-len(std))...)
 	out := &irl.Problem{MDP: m, Prior: irl.DiagonalPrior(mean, std), Discount: p.Discount, Beta: p.Beta}
-	for _, d := range p.Demos {
-		if at, in := slices.BinarySearch(states, d.State); in {
-			out.Demos = append(out.Demos, mdp.Step{State: at, Action: d.Action})
-		}
+	for _, d := range demos {
+		at, _ := slices.BinarySearch(states, d.State)
+		out.Demos = append(out.Demos, mdp.Step{State: at, Action: d.Action})
 	}
 	return out, nil
 }
