@@ -42,6 +42,9 @@ func tiny(t *testing.T) Config {
 	c.Train, c.HeldOut, c.Subsets, c.Trajectories, c.MaxSteps = 2, 1, 1, 0, 10
 	c.Training.Convolutions = []neural.Convolution{{Filters: 2, Size: 8, Stride: 8}}
 	c.Training.Features, c.Training.Hidden, c.Training.Batch, c.Training.ReportEvery = 8, []int{8}, 4, 1
+	explores := CPU().Learners[4]
+	explores.Explore = &neural.ExploreOptions{Every: 1, Keep: 2, Episodes: 2, MaxSteps: 5}
+	c.Learners = append(c.Learners, explores)
 	return c
 }
 
@@ -49,7 +52,7 @@ func tiny(t *testing.T) Config {
 func TestRowsOfAllMethodsAreReported(t *testing.T) {
 	c := tiny(t)
 	rows, _, record := experimenttest.Run(t, Name, c)
-	for _, method := range []string{"bc", "iqlearn", "avril", "qvirl"} {
+	for _, method := range []string{"bc", "iqlearn", "avril", "qvirl", "qvirl-aux"} {
 		end := experiment.Series(rows, method, HeldOut)[0]
 		first := experiment.Series(rows, method, HeldOut+At+"1")[0]
 		best := experiment.Series(rows, method, HeldOutBest)[0]
@@ -68,8 +71,8 @@ func TestRowsOfAllMethodsAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Tables) != 1 || len(report.Tables[0].Rows) != 6 || len(report.Charts) != 1 ||
-		len(report.Charts[0].Panels[0].Curves) != 4 {
+	if len(report.Tables) != 1 || len(report.Tables[0].Rows) != 7 || len(report.Charts) != 1 ||
+		len(report.Charts[0].Panels[0].Curves) != 5 {
 		t.Errorf("the report has %+v", report)
 	}
 }
@@ -83,7 +86,7 @@ func TestFrequencies(t *testing.T) {
 }
 
 func TestScales(t *testing.T) {
-	for scale, units := range map[string]int{"quick": 5, "cpu": 26, "paper": 26} {
+	for scale, units := range map[string]int{"quick": 5, "cpu": 27, "paper": 26} {
 		plan, err := Definition().Plan(experiment.Settings{Scale: scale})
 		if err != nil {
 			t.Fatal(err)

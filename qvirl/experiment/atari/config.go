@@ -3,8 +3,10 @@
 package atari
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -30,6 +32,9 @@ const (
 	Frequencies  = "held_out_log_likelihood_frequencies"
 	TrainSeconds = "train_seconds"
 )
+
+// QVIRLAux is QVIRL with auxiliary transitions.
+const QVIRLAux = variational.Name + "-aux"
 
 // The rows of those who do not learn.
 const (
@@ -71,9 +76,23 @@ type Game struct {
 
 // Learner is a method of the comparison.
 type Learner struct {
-	Method string // in the catalogue, and in result rows
+	Name   string `json:",omitempty"` // in result rows; "" for Method
+	Method string // in the catalogue
 	// Config holds fields of the method's catalogue.Config that replace its default and the experiment's Training.
 	Config json.RawMessage `json:",omitempty"`
+	// Explore, if it is not nil, adds auxiliary transitions, from rollouts of the apprentices while they learn.
+	Explore *neural.ExploreOptions `json:",omitempty"`
+	// Games and Runs, if there are any, are the only ones of the experiment's that the learner takes part in.
+	Games []string `json:",omitempty"`
+	Runs  []uint64 `json:",omitempty"`
+}
+
+// name returns the learner's name in result rows.
+func (l Learner) name() string { return cmp.Or(l.Name, l.Method) }
+
+// takesPart tells whether the learner learns in a run of a game.
+func (l Learner) takesPart(game string, run uint64) bool {
+	return (len(l.Games) == 0 || slices.Contains(l.Games, game)) && (len(l.Runs) == 0 || slices.Contains(l.Runs, run))
 }
 
 // UnmarshalJSON reads a game of a list that replaces the default one. Of the default that was in its place, nothing
@@ -91,6 +110,8 @@ func (l *Learner) UnmarshalJSON(text []byte) error {
 	return overlay.JSON((*fields)(l), text)
 }
 
+const pong = "pong"
+
 // actions are what both games know, in the order of their numbers.
 const actions = "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"
 
@@ -100,11 +121,14 @@ const (
 	subsets                                = 3
 )
 
+// objective is QVIRL's but for its kernel: rewards are of the size of signs.
+const objective = `{"Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true}}`
+
 // Paper returns the config of the paper's size, for a GPU.
 func Paper() Config {
 	c := Config{
 		Games: []Game{
-			{Name: "pong", Environment: "ALE/Pong-v5", Demos: "results/expert-pong/demos.npz", Steps: 200_000,
+			{Name: pong, Environment: "ALE/Pong-v5", Demos: "results/expert-pong/demos.npz", Steps: 200_000,
 				Prior: variational.PongPrior(actions)},
 			{Name: "spaceinvaders", Environment: "ALE/SpaceInvaders-v5",
 				Demos: "results/expert-spaceinvaders/demos.npz", Steps: 1_000_000,
@@ -112,9 +136,7 @@ func Paper() Config {
 		},
 		Learners: []Learner{
 			{Method: cloning.Name},
-			// rewards are of the size of signs
-			{Method: variational.Name, Config: json.RawMessage(`{"Objective": {"prior_mean": 0, "prior_std": 0.5,
-				"per_beta": true}}`)},
+			{Method: variational.Name, Config: json.RawMessage(objective)},
 			// what the authors ran on these games (temperature, constant rate of learning, no decay of weights)
 			{Method: iqlearn.Name, Config: json.RawMessage(`{"Objective": {"temperature": 0.001},
 				"Training": {"LearningRate": 0.0001, "Cosine": false, "WeightDecay": 0}}`)},
@@ -128,9 +150,13 @@ func Paper() Config {
 }
 
 // CPU returns a config for a processor: a tenth of Pong's steps, on half the batch, with rates of learning for so few,
-// which take QVIRL about half an hour of a core. It was not tuned.
+// which take QVIRL about half an hour of a core. It was not tuned. In one run of Pong there is QVIRL with auxiliary
+// transitions, too.
 func CPU() Config {
 	c := Paper()
+	c.Learners = append(c.Learners, Learner{Name: QVIRLAux, Method: variational.Name,
+		Config: json.RawMessage(objective), Games: []string{pong}, Runs: []uint64{0},
+		Explore: &neural.ExploreOptions{Every: 1000, Keep: 16, Episodes: 2, MaxSteps: 1000, Seed: 100_000_000}})
 	for i := range c.Games {
 		c.Games[i].Steps = 20_000
 	}
@@ -141,6 +167,7 @@ func CPU() Config {
 // Quick returns a config of a minute, of a handful of steps, which shows that it runs and nothing else.
 func Quick() Config {
 	c := CPU()
+	c.Learners = Paper().Learners
 	c.Games, c.Runs, c.Trajectories = c.Games[:1], c.Runs[:1], 1
 	c.Games[0].Steps, c.Training.ReportEvery = 20, 10
 	c.Episodes, c.MaxSteps = 2, 100
@@ -163,12 +190,22 @@ func (c Config) Validate() error {
 			if err != nil {
 				return err
 			}
-			if _, err = c.Method(g, l, ""); err != nil {
-				err = fmt.Errorf("atari: the learner %s in %s: %w", l.Method, g.Name, err)
+			if err = c.check(g, l); err != nil {
+				err = fmt.Errorf("atari: the learner %s in %s: %w", l.name(), g.Name, err)
 			}
 		}
 	}
 	return err
+}
+
+// check reports what is wrong with a learner in a game.
+func (c Config) check(g Game, l Learner) error {
+	if _, err := c.Method(g, l, ""); err != nil {
+		return err
+	}
+	entry, err := catalogue.Find(l.Method)
+	return check.First(err, check.That(err != nil || entry.Aux || l.Explore == nil, "it is to explore, but its method "+
+		"has no use for auxiliary transitions"))
 }
 
 // Method returns a learner's method in a game. backendName is what it computes on, as backend.Get takes it.

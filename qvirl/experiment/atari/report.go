@@ -16,7 +16,7 @@ import (
 )
 
 // methods are those of the tables, in their order.
-var methods = []string{cloning.Name, iqlearn.Name, avril.Name, variational.Name, demonstrator, random}
+var methods = []string{cloning.Name, iqlearn.Name, avril.Name, variational.Name, QVIRLAux, demonstrator, random}
 
 // measured are the metrics of the paper's table; its held-out log-likelihoods are those at the end of training.
 var measured = []string{Return, HeldOut}

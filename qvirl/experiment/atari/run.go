@@ -39,12 +39,16 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	for _, k := range c.Runs { // so that an interrupted experiment has all methods of a run before the next
 		for _, g := range c.Games {
 			for _, l := range c.Learners {
+				if !l.takesPart(g.Name, k) {
+					continue
+				}
+				l.Games, l.Runs = nil, nil
 				on := c
 				on.Games, on.Runs, on.Learners = []Game{g}, []uint64{k}, []Learner{l}
-				units = append(units, experiment.Unit{Name: fmt.Sprintf("%s-%s-%d", g.Name, l.Method, k),
-					Method: l.Method, Version: encoderVersion, On: on, Data: []string{g.Demos},
+				units = append(units, experiment.Unit{Name: fmt.Sprintf("%s-%s-%d", g.Name, l.name(), k),
+					Method: l.name(), Version: encoderVersion, On: on, Data: []string{g.Demos},
 					Owns: func(r experiment.Row) bool {
-						return r.Environment == g.Environment && r.Method == l.Method && r.Seed == k
+						return r.Environment == g.Environment && r.Method == l.name() && r.Seed == k
 					},
 					Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 						return r.run(ctx, g, l, k, t)
@@ -135,18 +139,28 @@ func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
 	if err != nil {
 		return nil, err
 	}
-	pool, err := c.pool(ctx, g) // before the training, so that nobody waits for that to hear that there is no emulator
+	pool, err := c.pool(ctx, g, c.Episodes) // before the training, to hear at once that there is no emulator
 	if err != nil {
 		return nil, err
 	}
 	defer pool.Close()
+	var explore *neural.Explore
+	if l.Explore != nil {
+		rollouts, err := c.pool(ctx, g, l.Explore.Episodes)
+		if err != nil {
+			return nil, err
+		}
+		defer rollouts.Close()
+		explore = neural.NewExplore(rollouts, *l.Explore)
+	}
 	var models []neural.Model
 	demos := 0
-	err = t.Run(l.Method, l.Method+" in "+g.Environment, func(progress irl.Progress) error {
+	err = t.Run(l.name(), l.name()+" in "+g.Environment, func(progress irl.Progress) error {
 		task, err := r.task(ctx, g, k)
 		if err != nil {
 			return err
 		}
+		task.Explore = explore
 		demos, task.Checkpoint = len(task.Runs[0].Demos), experiment.Scratch(ctx)
 		models, err = method.Fit(ctx, task, progress)
 		return err
@@ -155,14 +169,14 @@ func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
 		return nil, err
 	}
 	var score float64
-	err = t.Run(l.Method, "episodes of "+l.Method, func(progress irl.Progress) error {
+	err = t.Run(l.name(), "episodes of "+l.name(), func(progress irl.Progress) error {
 		score, err = c.play(ctx, pool, neural.Policy(models[0], false), progress)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	row := experiment.Row{Environment: g.Environment, Method: l.Method, Demos: demos, Seed: k}
+	row := experiment.Row{Environment: g.Environment, Method: l.name(), Demos: demos, Seed: k}
 	return &experiment.Result{Rows: append(curve(row, models[0].Curve()), row.With(Return, score),
 		row.With(TrainSeconds, models[0].Seconds()))}, nil
 }
@@ -200,7 +214,7 @@ func (r *runner) references(ctx context.Context, g Game, t *experiment.Stages) (
 		}
 		add(Frequencies, frequencies(train[k], heldOut, set.Actions))
 	}
-	pool, err := c.pool(ctx, g)
+	pool, err := c.pool(ctx, g, c.Episodes)
 	if err != nil {
 		return nil, err
 	}
@@ -233,12 +247,12 @@ func frequencies(train, heldOut []demo.Trajectory, actions int) float64 {
 	return sum / n
 }
 
-// pool opens the environments that episodes take place in.
-func (c Config) pool(ctx context.Context, g Game) (*gym.Pool, error) {
+// pool opens environments for so many episodes at a time.
+func (c Config) pool(ctx context.Context, g Game, episodes int) (*gym.Pool, error) {
 	config := gym.Atari(g.Environment)
 	config.Autoreset = gym.Disabled
-	config.Workers = min(runtime.GOMAXPROCS(0), c.Episodes)
-	config.EnvsPerWorker = (c.Episodes + config.Workers - 1) / config.Workers
+	config.Workers = min(runtime.GOMAXPROCS(0), episodes)
+	config.EnvsPerWorker = (episodes + config.Workers - 1) / config.Workers
 	return gym.Open(ctx, config)
 }
 
