@@ -154,7 +154,7 @@ const (
 // given number of iterations; collect makes a posterior of that many samples of each chain. The diagnostics come
 // without Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
-	collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
+	collect func(perChain int) (*Posterior, error)) (*Posterior, Diagnostics, error) {
 	var perChain, reached, next, expected int // of iterations
 	found, done := "", 0.0                    // share of the sampling
 	begin := func() {
@@ -186,8 +186,10 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			MaxPolicyError: b.MaxPolicyError}
 		var p *Posterior
 		end := total == b.MaxIterations
-		j.Time(func() error {
-			p = collect(perChain)
+		if err := j.Time(func() (err error) {
+			if p, err = collect(perChain); err != nil {
+				return err
+			}
 			ess := p.smallestMeanESS()
 			found = fmt.Sprintf(", smallest ESS %.0f", ess)
 			expected = max(next, min(int(float64(total)*b.MinESS/ess), b.MaxIterations))
@@ -195,7 +197,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 				return nil
 			}
 			d.measure(p)
-			err := d.Clean()
+			err = d.Clean()
 			if unmet, ok := errors.AsType[*shortfall](err); ok {
 				found += ", " + unmet.what
 			}
@@ -211,7 +213,9 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			}
 			end = end || err == nil
 			return nil
-		})
+		}); err != nil {
+			return nil, Diagnostics{}, err
+		}
 		if end {
 			d.Seconds = j.Seconds()
 			return p, d, nil

@@ -36,7 +36,7 @@ func TestConvergeBeginsAnew(t *testing.T) {
 						reached = append(reached, iterations)
 					}
 					return nil
-				}, func(perChain int) *Posterior { return flips(t, 4, perChain, 0.5) })
+				}, func(perChain int) (*Posterior, error) { return flips(t, 4, perChain, 0.5), nil })
 				if err == nil && d.Iterations != 1000 {
 					t.Errorf("%d iterations since the chains began anew, want 1000", d.Iterations)
 				}
@@ -65,7 +65,7 @@ func TestFewSamples(t *testing.T) {
 		posts, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()}, nil,
 			func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
 				p, d, err := job.Converge(budget, func(chain, iterations int) error { return nil },
-					func(perChain int) *Posterior { return flips(t, 4, perChain, 0.5) })
+					func(perChain int) (*Posterior, error) { return flips(t, 4, perChain, 0.5), nil })
 				if ok, reason := d.Converged(); !ok {
 					t.Errorf("few up to %d: not converged: %s", few, reason)
 				}

@@ -109,7 +109,7 @@ func TestProgressSaysWhatIsNotMet(t *testing.T) {
 		func(_, _ int, status string) { statuses = append(statuses, status) },
 		func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
 			p, _, err := job.Converge(budget, func(int, int) error { return nil },
-				func(perChain int) *Posterior { return flips(t, 4, perChain, 0.5) })
+				func(perChain int) (*Posterior, error) { return flips(t, 4, perChain, 0.5), nil })
 			return p, err
 		})
 	if err != nil {

@@ -91,11 +91,11 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 	}
 	samples, convergence, err := job.Converge(c.budget(),
 		func(i, iterations int) error { return chains[i].sample(ctx, iterations) },
-		func(perChain int) *mcmc.Posterior {
+		func(perChain int) (*mcmc.Posterior, error) {
 			n := problem.RewardDim()
 			return mcmc.Collect(problem, traces, perChain, func(p *mcmc.Posterior, i int, x []float64) {
 				p.Set(i, x[:n], x[n:])
-			})
+			}), nil
 		})
 	if err != nil {
 		return nil, err

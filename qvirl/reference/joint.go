@@ -64,7 +64,7 @@ func (j *joint) run(ctx context.Context) (*Posterior, error) {
 			}
 		}
 		return nil
-	}, j.collect)
+	}, func(perChain int) (*mcmc.Posterior, error) { return j.collect(ctx, perChain) })
 	if err != nil {
 		return nil, err
 	}
@@ -141,18 +141,18 @@ func (j *joint) diagnostics(convergence mcmc.Diagnostics) Diagnostics {
 }
 
 // collect reads perChain thinned samples of each chain of each subproblem into a posterior.
-func (j *joint) collect(perChain int) *mcmc.Posterior {
+func (j *joint) collect(ctx context.Context, perChain int) (*mcmc.Posterior, error) {
 	for i, s := range j.subs {
 		j.samples[i] = s.collect(perChain)
 	}
 	if j.rest == nil {
-		return j.samples[0]
+		return j.samples[0], nil
 	}
 	p := mcmc.NewPosterior(j.problem, j.config.Chains, perChain)
-	if err := parallel.Each(context.Background(), j.config.Chains, func(_ context.Context, chain int) error {
-		return j.rest.join(p, j.subs, j.samples, chain)
+	if err := parallel.Each(ctx, j.config.Chains, func(ctx context.Context, chain int) error {
+		return j.rest.join(ctx, p, j.subs, j.samples, chain)
 	}); err != nil {
-		panic(err) // the solver's, of rewards that it takes
+		return nil, err
 	}
 	by := make([]mcmc.Transition, p.Len())
 	for _, samples := range j.samples {
@@ -162,7 +162,7 @@ func (j *joint) collect(perChain int) *mcmc.Posterior {
 		}
 	}
 	p.SetTransitions(by)
-	return p
+	return p, nil
 }
 
 // rest is what no subproblem has: rewards that have the prior, and states whose values are known, or follow from those
@@ -202,12 +202,16 @@ func (t *Target) newRest(states []int, known []float64, config Config) (*rest, e
 }
 
 // join sets the samples of a chain to those of the subproblems and, independent of these, draws of the rest.
-func (r *rest) join(p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posterior, chain int) error {
+func (r *rest) join(ctx context.Context, p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posterior,
+	chain int) error {
 	t := r.target
 	each, perChain := t.perState(), p.Len()/p.Chains()
 	rng := mcmc.Stream(r.seed, r.hash, restStream+uint64(chain))
 	reward, value := make([]float64, t.n), make([]float64, t.n)
 	for i := chain * perChain; i < (chain+1)*perChain; i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		copy(reward, t.problem.Prior.Mean)
 		copy(value, r.known)
 		for _, j := range r.free {

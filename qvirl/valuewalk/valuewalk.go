@@ -169,7 +169,7 @@ func (w *walk) warmUp(ctx context.Context) error {
 func stepSize(k *Walker) float64 { return k.StepSize }
 
 // collect reads perChain thinned samples of each chain into a posterior.
-func (w *walk) collect(perChain int) *mcmc.Posterior {
+func (w *walk) collect(perChain int) (*mcmc.Posterior, error) {
 	t := w.chains[0].target.clone()
 	traces := make([]*mcmc.Trace, len(w.chains))
 	for j, k := range w.chains {
@@ -178,5 +178,5 @@ func (w *walk) collect(perChain int) *mcmc.Posterior {
 	return mcmc.Collect(w.problem, traces, perChain, func(p *mcmc.Posterior, i int, x []float64) {
 		t.invert(x)
 		p.SetValues(i, t.reward, x)
-	})
+	}), nil
 }

@@ -84,6 +84,14 @@ type Config struct {
 	// Legs are the observation's features that say whether a leg touches the ground; empty where there is no
 	// HeldOutAirborne.
 	Legs []int `json:",omitempty"`
+	// Constant, if it is not nil, is a policy that learns nothing, for comparison.
+	Constant *Constant `json:",omitempty"`
+}
+
+// Constant is the policy that always takes one action.
+type Constant struct {
+	Name   string // in result rows, whose Demos are 0
+	Action int
 }
 
 // Learner is a method of the comparison.
@@ -209,6 +217,7 @@ func paper() Config {
 // ensembles and tuned rivals.
 func quick(c Config) Config {
 	c.Runs, c.Sizes, c.Training.Steps, c.Episodes = c.Runs[:3], []int{1, 3}, 2000, 10
+	c.Constant = nil
 	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool {
 		return l.Method == iqlearn.NameEnsemble || l.Explore || l.Branches ||
 			l.Online != nil || strings.HasSuffix(l.Name, suffixTuned)
@@ -238,6 +247,7 @@ func PaperLunarLander() Config {
 func PaperHighway() Config {
 	c := paper()
 	c.Environment, c.Imports, c.Demos = "highway-fast-v0", []string{"highway_env"}, "results/expert-highway/demos.npz"
+	c.Constant = &Constant{Name: "slower", Action: 4}
 	c.Discount, c.Beta, c.Sizes = 0.95, 5, []int{1, 2, 3, 5, 10}
 	// Of these observations, in the environment's own units, the positions vary ten times as much as the velocities.
 	c.Training.Unit, c.Training.Range = 0, 2

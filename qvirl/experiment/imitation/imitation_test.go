@@ -69,6 +69,9 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 			}
 			c := p.Config.(Config)
 			want := 0
+			if c.Constant != nil {
+				want++
+			}
 			for _, l := range c.Learners {
 				sizes := len(c.Sizes)
 				if l.Sizes != nil {
@@ -113,6 +116,7 @@ func TestUnitsDependOnTheirPartOfTheConfig(t *testing.T) {
 	}{
 		"fewer sizes":          {func(c *Config) { c.Sizes = []int{3, 10} }, true, true},
 		"another learner gone": {func(c *Config) { c.Learners = slices.Delete(c.Learners, 1, 3) }, true, true},
+		"another constant":     {func(c *Config) { c.Constant = nil }, true, true},
 		"other exploration":    {func(c *Config) { c.Explore.Every = 7 }, true, false},
 		"other training":       {func(c *Config) { c.Training.Steps = 7 }, false, false},
 		"training said elsewhere": {func(c *Config) {

@@ -44,6 +44,8 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 		"those of test demonstrations that no run has seen, and all apprentices meet the same episodes. Nothing was "+
 		"chosen by held-out data: all figures are those of the end of training. Runs train together, and a run's "+
 		"seconds are its part of the time that all took, beside whatever else the machine did.")
+	levels := constants(rows)
+	rows = experiment.Where(rows, func(r experiment.Row) bool { return r.Demos > 0 })
 	if rows = beforeCalibration(rows); slices.ContainsFunc(rows,
 		func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
 		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. "+
@@ -67,8 +69,23 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 		}
 	}
 	r.Charts = charts(name, rows)
+	for i := range r.Charts {
+		if panel := &r.Charts[i].Panels[0]; panel.YLabel == metric.Label(Return) {
+			panel.Levels = levels
+		}
+	}
 	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
+}
+
+// constants returns the returns of policies that learn nothing.
+func constants(rows []experiment.Row) (levels []exhibit.Level) {
+	for _, r := range rows {
+		if r.Demos == 0 && r.Metric == Return {
+			levels = append(levels, exhibit.Level{Name: r.Method, Y: r.Value})
+		}
+	}
+	return levels
 }
 
 // beforeCalibration returns the rows with the measures of what was not calibrated among those before calibration, if

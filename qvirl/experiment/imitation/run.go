@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -22,8 +23,8 @@ import (
 	"github.com/go-birl/birl/qvirl/overlay"
 )
 
-// Units returns the units of the experiment: each learner and number of trajectories, in which all runs are trained as
-// one batch, and each run of a learner whose apprentices are planned.
+// Units returns the units of the experiment: the constant policy, each learner and number of trajectories, in which all
+// runs are trained as one batch, and each run of a learner whose apprentices are planned.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	r := &runner{config: c, backend: backendName, open: sync.OnceValues(c.Open), methods: map[string]neural.Method{}}
 	for _, l := range c.Learners {
@@ -37,6 +38,16 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		r.methods[l.Name] = m
 	}
 	var units []experiment.Unit
+	if k := c.Constant; k != nil {
+		on := Config{Environment: c.Environment, Imports: c.Imports, Constant: k, Episodes: c.Episodes,
+			EvaluationSeed: c.EvaluationSeed}
+		units = append(units, experiment.Unit{Name: k.Name, Method: k.Name, On: on,
+			Owns: func(r experiment.Row) bool { return r.Method == k.Name },
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				rows, err := on.constant(ctx, t)
+				return &experiment.Result{Rows: rows}, err
+			}})
+	}
 	for _, w := range c.units() {
 		on, err := c.on(w)
 		if err != nil {
@@ -53,6 +64,27 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			}})
 	}
 	return units, nil
+}
+
+// constant returns the rows of the constant policy.
+func (c Config) constant(ctx context.Context, stages *experiment.Stages) ([]experiment.Row, error) {
+	pool, err := c.open(ctx, c.Episodes)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	always := func(_ gym.Array, random []*rand.Rand) ([]int, error) {
+		return slices.Repeat([]int{c.Constant.Action}, len(random)), nil
+	}
+	episodes, err := experiment.Stage(stages, "", "episodes of "+c.Constant.Name,
+		func(progress irl.Progress) ([]demo.Trajectory, error) {
+			return gym.Collect(ctx, pool, always, gym.CollectOptions{Episodes: c.Episodes, FirstSeed: c.EvaluationSeed,
+				Progress: func(done int) { progress.Report(done, c.Episodes, "") }})
+		})
+	if err != nil {
+		return nil, err
+	}
+	return outcomeOf(episodes).rows(experiment.Row{Environment: c.Environment, Method: c.Constant.Name}), nil
 }
 
 // work is what a unit computes: a learner that learns from a number of trajectories, in some runs.
@@ -91,10 +123,12 @@ func (c Config) units() []work {
 	return out
 }
 
-// on returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would
-// explore if it does not. It makes no difference whether the experiment or the learner says how that trains.
+// on returns what of a config a learner's unit depends on: all but the constant policy, the other learners and sizes,
+// and how the learner would explore if it does not. It makes no difference whether the experiment or the learner says
+// how that trains.
 func (c Config) on(w work) (any, error) {
 	l := w.learner
+	c.Constant = nil
 	if l.Online != nil {
 		c.Training = neural.Config{}
 	} else {
@@ -270,6 +304,11 @@ type outcome struct {
 	terminated float64 // fraction
 }
 
+// rows returns the rows of an outcome, with the given row's identity.
+func (o outcome) rows(of experiment.Row) []experiment.Row {
+	return []experiment.Row{of.With(Return, o.mean), of.With(ReturnWorst, o.worst), of.With(Terminated, o.terminated)}
+}
+
 // outcomeOf sums episodes up.
 func outcomeOf(episodes []demo.Trajectory) outcome {
 	o := outcome{terminated: demo.Ended(episodes)}
@@ -299,13 +338,9 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 	error) {
 	var rows []experiment.Row
 	for i, k := range c.Runs {
-		add := func(metric string, value float64) {
-			rows = append(rows, experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k,
-				Metric: metric, Value: value})
-		}
-		add(Return, returns[i].mean)
-		add(ReturnWorst, returns[i].worst)
-		add(Terminated, returns[i].terminated)
+		of := experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k}
+		add := func(metric string, value float64) { rows = append(rows, of.With(metric, value)) }
+		rows = append(rows, returns[i].rows(of)...)
 		seconds := models[i].Seconds() / float64(len(models))
 		if p, ok := models[i].(*planning.Model); ok {
 			seconds = p.Base().Seconds()/float64(len(models)) + p.Apprentice().Seconds
