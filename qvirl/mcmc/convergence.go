@@ -50,7 +50,7 @@ func (d *Diagnostics) measure(p *Posterior) {
 	for k, q := range p.quantities() {
 		*of[k] = q.convergence()
 		if d.MaxStdError > 0 {
-			d.StdError = math.Max(d.StdError, worst(q.n, func(i int) float64 { return StdError(q.chains(i)) }))
+			d.StdError = math.Max(d.StdError, worst(q.n, func(i int) float64 { return stdError(q.chains(i), q.unit) }))
 		}
 	}
 	if p.beta != nil {
@@ -100,8 +100,11 @@ type Sampled interface {
 func (d *Diagnostics) Computation() map[string]float64 {
 	out := map[string]float64{metric.Acceptance: d.Acceptance, metric.Iterations: float64(d.Iterations)}
 	rhat, bulk := d.Worst()
-	for name, v := range map[string]float64{metric.RHatMax: rhat, metric.ESSBulkMin: bulk,
-		metric.ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
+	tail := math.Inf(1)
+	for _, ess := range slices.Concat(d.Reward.TailESS, d.Value.TailESS, d.Beta.TailESS) {
+		tail = math.Min(tail, ess)
+	}
+	for name, v := range map[string]float64{metric.RHatMax: rhat, metric.ESSBulkMin: bulk, metric.ESSTailMin: tail} {
 		if !math.IsNaN(v) {
 			out[name] = v
 		}
@@ -188,7 +191,7 @@ func (d *Diagnostics) KnowsBetaStd() bool { return d.BetaStdError <= maxBetaStdE
 func (q quantities) convergence() (c Convergence) {
 	for _, d := range each(q.n, func(i int) [3]float64 {
 		x := q.chains(i)
-		if known(x) {
+		if known(x, q.unit) {
 			draws := float64(len(x) * len(x[0]))
 			return [3]float64{1, draws, draws}
 		}
@@ -222,8 +225,11 @@ func worst(n int, err func(i int) float64) float64 {
 // StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with
 // n the effective sample size of (x − μ)². It is large where tails are heavy. What all but few draws agree on, and the
 // few hardly change, has none.
-func StdError(chains [][]float64) float64 {
-	if !usable(chains) || known(chains) || hardlyVaries(chains) {
+func StdError(chains [][]float64) float64 { return stdError(chains, 0) }
+
+// stdError is StdError for a quantity of a problem whose unit (see same) is given.
+func stdError(chains [][]float64, unit float64) float64 {
+	if !usable(chains) || known(chains, unit) || hardlyVaries(chains, unit) {
 		return 0
 	}
 	mean, std := stat.MeanStdDev(slices.Concat(chains...), nil)
@@ -252,23 +258,26 @@ func (p *Posterior) worstPolicyError(limit float64) float64 {
 	return worst(p.problem.MDP.States(), func(s int) float64 { return p.policyError(s, limit) })
 }
 
-// rounding is how far draws of a known quantity may be apart, relative to the largest.
-const rounding = 1e-11
+// How far draws of a known quantity may be apart: relative to the largest of them, and to what rewards are unsure by.
+const rounding, negligible = 1e-11, 1e-3
 
 // known reports whether all draws of several chains are the same but for rounding: those of a reward that the prior
 // knows, or of a value that depends on such rewards alone. Chains that start apart and are stuck differ from each
-// other.
-func known(chains [][]float64) bool {
+// other. unit is that of same.
+func known(chains [][]float64, unit float64) bool {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range chains {
 		low, high = math.Min(low, floats.Min(c)), math.Max(high, floats.Max(c))
 	}
-	return same(low, high)
+	return same(low, high, unit)
 }
 
-// same reports whether two numbers, the lower one first, are the same but for rounding.
-func same(low, high float64) bool {
-	return high-low <= rounding*math.Max(math.Abs(low), math.Abs(high))
+// same reports whether two numbers, the lower one first, are the same but for rounding. The unit is the largest standard
+// deviation of a reward under the prior: numbers so large that it is lost in their rounding are not the same if they
+// differ by that; 0 where nothing is unknown, or the unit is.
+func same(low, high, unit float64) bool {
+	apart := high - low
+	return apart <= rounding*math.Max(math.Abs(low), math.Abs(high)) && (unit == 0 || apart <= negligible*unit)
 }
 
 const (
@@ -278,7 +287,7 @@ const (
 
 // hardlyVaries reports whether all but few draws are the same but for rounding, and the standard deviation of all is a
 // small part of the largest: the value of a state from which a known reward is nearly always the best to be had.
-func hardlyVaries(chains [][]float64) bool {
+func hardlyVaries(chains [][]float64, unit float64) bool {
 	sorted := slices.Concat(chains...)
 	if stat.StdDev(sorted, nil) > hardly*floats.Norm(sorted, math.Inf(1)) {
 		return false
@@ -286,7 +295,7 @@ func hardlyVaries(chains [][]float64) bool {
 	slices.Sort(sorted)
 	some := int(few * float64(len(sorted)))
 	for left := range some + 1 { // of the few, so many are low
-		if same(sorted[left], sorted[len(sorted)-1-some+left]) {
+		if same(sorted[left], sorted[len(sorted)-1-some+left], unit) {
 			return true
 		}
 	}

@@ -45,8 +45,8 @@ func TestHeavyTailOfBeta(t *testing.T) {
 	}
 }
 
-// TestKnownQuantities checks that what never differs between chains counts as converged, and chains that are stuck
-// apart do not.
+// TestKnownQuantities: what never differs between chains but for rounding counts as known, and chains that are stuck
+// apart do not; nor does what is so large that all that the prior is unsure by is lost in its rounding.
 func TestKnownQuantities(t *testing.T) {
 	same, apart := [][]float64{make([]float64, 8), make([]float64, 8)}, [][]float64{make([]float64, 8),
 		make([]float64, 8)}
@@ -55,10 +55,19 @@ func TestKnownQuantities(t *testing.T) {
 		apart[0][i], apart[1][i] = 1, 1+1e-9
 	}
 	draws := [][][]float64{same, {make([]float64, 8), make([]float64, 8)}, apart}
-	c := quantities{3, func(i int) [][]float64 { return draws[i] }}.convergence()
+	c := quantities{3, func(i int) [][]float64 { return draws[i] }, 1}.convergence()
 	for i := range 2 {
 		if c.RHat[i] != 1 || c.BulkESS[i] != 16 || c.TailESS[i] != 16 {
 			t.Errorf("known quantity %d: R̂ %g, ESS %g and %g", i, c.RHat[i], c.BulkESS[i], c.TailESS[i])
+		}
+	}
+	large := [][]float64{make([]float64, 8), make([]float64, 8)}
+	for i := range 8 {
+		large[0][i], large[1][i] = 3e12, 3e12+1
+	}
+	for unit, is := range map[float64]bool{0: true, 1: false, 1e4: true} {
+		if known(large, unit) != is {
+			t.Errorf("3e12 and one more, where rewards are unsure by %g: known %v, want %v", unit, !is, is)
 		}
 	}
 	if c.RHat[2] <= 1.5 { // NaN or +Inf will do

@@ -258,13 +258,18 @@ func (p *Posterior) rows(index []int) *irl.Samples {
 type quantities struct {
 	n      int
 	chains func(i int) [][]float64 // the samples of quantity i, by chain
+	unit   float64                 // of same
 }
+
+// unit returns the largest standard deviation of a reward under the prior.
+func (p *Posterior) unit() float64 { return math.Sqrt(floats.Max(p.problem.Prior.Variances())) }
 
 // quantities returns those of the samples: rewards, values, and log β where it is inferred.
 func (p *Posterior) quantities() []quantities {
-	out := []quantities{{p.problem.RewardDim(), p.RewardChains}, {p.problem.MDP.States(), p.ValueChains}}
+	unit := p.unit()
+	out := []quantities{{p.problem.RewardDim(), p.RewardChains, unit}, {p.problem.MDP.States(), p.ValueChains, unit}}
 	if p.beta != nil {
-		out = append(out, quantities{1, func(int) [][]float64 { return mapDraws(p.ByChain(p.beta), math.Log) }})
+		out = append(out, quantities{1, func(int) [][]float64 { return mapDraws(p.ByChain(p.beta), math.Log) }, 0})
 	}
 	return out
 }
@@ -275,7 +280,7 @@ func (p *Posterior) smallestMeanESS() float64 {
 	smallest := math.Inf(1)
 	for _, q := range p.quantities() {
 		for _, ess := range each(q.n, func(i int) float64 {
-			if x := q.chains(i); !known(x) {
+			if x := q.chains(i); !known(x, q.unit) {
 				return ESS(x)
 			}
 			return math.Inf(1)

@@ -48,7 +48,7 @@ const mostNats, mostDeviation = 1e-3, 1e-3
 
 // singleIsEnough reports whether rewards and values in single precision say the same, but for so much.
 func (p *Posterior) singleIsEnough() bool {
-	beta := p.problem.Beta
+	beta, unit := p.problem.Beta, p.unit()
 	if p.beta != nil {
 		beta = floats.Max(p.beta)
 	}
@@ -59,7 +59,7 @@ func (p *Posterior) singleIsEnough() bool {
 			largest := math.Max(-low, high)
 			lost := largest * 0x1p-24
 			if largest > math.MaxFloat32 || largest > 0 && largest < 0x1p-100 || lost*beta > mostNats ||
-				!same(low, high) && lost > mostDeviation*stat.StdDev(draws, nil) {
+				!same(low, high, unit) && lost > mostDeviation*stat.StdDev(draws, nil) {
 				return false
 			}
 		}
