@@ -1,4 +1,4 @@
-// Package activelander is the paper's experiment on active learning in Lunar Lander (Fig. var_comparison): whether a
+// Package activelander is the paper's experiment on active learning in Lunar Lander (Figure 5b): whether a
 // learner that chooses the states to be shown by what it does not know learns faster than one that asks at random.
 package activelander
 
@@ -164,5 +164,5 @@ func (c Config) Learners(backendName string) (first, more *neural.Learner, err e
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
 	return experiment.Define(Name, "Active learning in Lunar Lander: queries by information, by risk, and at random "+
-		"(Fig. var_comparison)", Quick, Paper, Report)
+		"(Figure 5b)", Quick, Paper, Report)
 }

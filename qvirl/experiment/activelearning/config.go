@@ -1,4 +1,4 @@
-// Package activelearning is the paper's experiment on active learning in gridworlds (Fig. learning_curve): which
+// Package activelearning is the paper's experiment on active learning in gridworlds (Figure 5a): which
 // posterior chooses the demonstrations that teach an apprentice fastest.
 package activelearning
 

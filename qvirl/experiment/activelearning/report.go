@@ -56,7 +56,7 @@ func ordered(rows []experiment.Row) []string {
 }
 
 // LearningCurves returns the curves over the number of queries, a panel each for the return, the entropy of the reward
-// posterior and the distances to the exact posterior (Fig. learning_curve, which shows the first).
+// posterior and the distances to the exact posterior (Figure 5a, which shows the first).
 func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	chart := exhibit.Chart{Name: "learning-curve", Title: "Active learning in random gridworlds"}
 	for _, name := range []string{ReturnTrue, RewardEntropy, W1, PolicyTV} {

@@ -1,4 +1,4 @@
-// Package atari is the paper's comparison of apprentices that learn from raw pixels (Table atari-results): Pong and
+// Package atari is the paper's comparison of apprentices that learn from raw pixels (Table 3): Pong and
 // Space Invaders.
 package atari
 

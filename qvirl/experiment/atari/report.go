@@ -21,7 +21,7 @@ var methods = []string{cloning.Name, iqlearn.Name, avril.Name, variational.Name,
 // measured are the metrics of the paper's table; its held-out log-likelihoods are those at the end of training.
 var measured = []string{Return, HeldOut}
 
-// paper holds the values of the paper's Table atari-results, by environment.
+// paper holds the values of the paper's Table 3, by environment.
 var paper = map[string]exhibit.Reference{
 	"ALE/Pong-v5": exhibit.Published("paper", measured, map[string][]float64{
 		cloning.Name: {19.1, 0.8, -14.81, 0.49}, iqlearn.Name: {20.0, 0.2, -12.43, 2.27},

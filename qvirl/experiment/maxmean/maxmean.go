@@ -311,7 +311,7 @@ func (c Config) row(method string) experiment.Row {
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
 	return experiment.Define(Name, "Max-mean and Clark's approximation of the maximum against MCMC on a 3×3 gridworld "+
-		"(Fig. maxmean)", Quick, Paper, Report)
+		"(Figure 6)", Quick, Paper, Report)
 }
 
 // Report makes a table of each metric over the states, and one about the samplers.

@@ -11,7 +11,7 @@ import (
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Define(Name, "QVIRL with a wrong rationality coefficient on random 8×8 gridworlds (Fig. diffs)",
+	return experiment.Define(Name, "QVIRL with a wrong rationality coefficient on random 8×8 gridworlds (Figure 10)",
 		Quick, Paper, Report)
 }
 
