@@ -279,6 +279,9 @@ func (p curvePanel) plot(looks map[string]appearance, room, width vg.Length) *pl
 		}
 	}
 	setRange(&out.X, xs, logOf(p.LogX), pad)
+	if ticks := p.ticksAtPoints(); p.LogX && len(ticks) <= fewTicks {
+		out.X.Tick.Marker = ticks
+	}
 	setRange(&out.Y, ys, log, 0.06)
 	if len(p.Marks) > 0 && !p.LogY { // room for the notes
 		out.Y.Max += 0.1 * (out.Y.Max - out.Y.Min)
@@ -349,6 +352,22 @@ func (p curvePanel) pointRoom(looks map[string]appearance, leftmost float64) vg.
 		}
 	}
 	return room
+}
+
+// fewTicks is the largest number of points at which a logarithmic axis has ticks, instead of at round numbers.
+const fewTicks = 8
+
+// ticksAtPoints returns a tick at every x of the curves.
+func (p curvePanel) ticksAtPoints() (ticks plot.ConstantTicks) {
+	var xs []float64
+	for _, c := range p.Curves {
+		xs = append(xs, c.X...)
+	}
+	slices.Sort(xs)
+	for _, x := range slices.Compact(xs) {
+		ticks = append(ticks, plot.Tick{Value: x, Label: shortNumber(x)})
+	}
+	return ticks
 }
 
 // setRange fits an axis to the data.

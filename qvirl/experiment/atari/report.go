@@ -70,7 +70,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 
 // curves returns the held-out log-likelihoods of a game against the steps of training.
 func curves(rows []experiment.Row) exhibit.Panel {
-	p := exhibit.Panel{XLabel: "steps of training", YLabel: "held-out log-likelihood (nats)"}
+	p := exhibit.Panel{XLabel: "steps of training", YLabel: "held-out log-likelihood (nats per action)"}
 	metrics := map[int]string{} // by step
 	for _, r := range rows {
 		if text, ok := strings.CutPrefix(r.Metric, HeldOut+At); ok {
