@@ -70,12 +70,15 @@ func (m Dots) Figure() (*Figure, error) {
 	}
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
 	names := widest(style, looks) + 10
-	legend := []legendEntry{{"computed", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }}}
-	if bars {
-		legend[0] = legendEntry{"mean ± s.e.", func(c draw.Canvas) {
+	var legend []legendEntry
+	switch {
+	case bars:
+		legend = append(legend, legendEntry{"mean ± s.e.", func(c draw.Canvas) {
 			c.StrokeLine2(draw.LineStyle{Color: oracle, Width: 1.2}, c.Min.X+2, c.Center().Y, c.Max.X-2, c.Center().Y)
 			dot(c, oracle, c.Center(), 3)
-		}}
+		}})
+	case published:
+		legend = append(legend, legendEntry{"computed", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }})
 	}
 	if published {
 		legend = append(legend, legendEntry{"published", func(c draw.Canvas) { diamond(c, oracle, c.Center()) }})
@@ -149,7 +152,7 @@ func (p DotPanel) paint(c draw.Canvas, xs span, looks []appearance, rowHeight vg
 }
 
 func diamond(c draw.Canvas, col color.Color, at vg.Point) {
-	const r = vg.Length(4)
+	const r = vg.Length(5) // wider than a dot, which it may lie behind
 	p := polygon(vg.Point{X: at.X - r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y + r}, vg.Point{X: at.X + r, Y: at.Y},
 		vg.Point{X: at.X, Y: at.Y - r})
 	fillPath(c, white, p)

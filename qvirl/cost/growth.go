@@ -26,7 +26,7 @@ func Growth(costs []Cost) *exhibit.Report {
 		{"peak memory", "peak memory, MiB", func(c Cost) float64 { return c.PeakMiB }},
 	}
 	chart := exhibit.Chart{Name: "growth", Notes: map[string]string{},
-		Title: "What one fit costs, and the powers of the number of states S it grows as"}
+		Title: "Processor time and peak memory of one fit, by the number of states S"}
 	table := exhibit.Table{Name: "growth", Title: "Powers of the number of states that costs grow as",
 		Columns: []exhibit.Column{{Name: quantities[0].name, Decimals: 2}, {Name: quantities[1].name, Decimals: 2}}}
 	cells := map[string][]exhibit.Cell{}
@@ -52,13 +52,13 @@ func Growth(costs []Cost) *exhibit.Report {
 				_, power = stat.LinearRegression(x, y, nil, false)
 				last = (y[k] - y[k-1]) / (x[k] - x[k-1])
 			}
-			if max(power, last) > steep {
+			if len(x) > 2 && max(power, last) > steep {
 				text = append(text, fmt.Sprintf("The %s of %s grows as S^%.2f from %g to %g states, and as S^%.2f "+
 					"between the two largest: faster than S^%g.", q.name, m, power, curve.X[0],
 					curve.X[len(curve.X)-1], last, steep))
 			}
-			cell := exhibit.Cell{} // of a single size
-			if !math.IsNaN(power) {
+			cell := exhibit.Cell{}
+			if len(x) > 2 { // of two sizes, it may be chance
 				cell.Estimate = &exhibit.Estimate{Mean: power, StdErr: math.NaN()}
 				if chart.Notes[m] != "" {
 					chart.Notes[m] += ", "

@@ -272,9 +272,9 @@ func known(chains [][]float64, unit float64) bool {
 	return same(low, high, unit)
 }
 
-// same reports whether two numbers, the lower one first, are the same but for rounding. The unit is the largest standard
-// deviation of a reward under the prior: numbers so large that it is lost in their rounding are not the same if they
-// differ by that; 0 where nothing is unknown, or the unit is.
+// same reports whether two numbers, the lower one first, are the same but for rounding. The unit is the largest
+// standard deviation of a reward under the prior: numbers so large that it is lost in their rounding are not the same
+// if they differ by that; 0 where nothing is unknown, or the unit is.
 func same(low, high, unit float64) bool {
 	apart := high - low
 	return apart <= rounding*math.Max(math.Abs(low), math.Abs(high)) && (unit == 0 || apart <= negligible*unit)

@@ -62,9 +62,6 @@ func (s *site) costs(column string, decimals int) (string, error) {
 	}
 	for _, name := range methods {
 		line := []string{widgets.Label(name)}
-		if name == method.Fit {
-			line[0] = "`fit`, with its verdict"
-		}
 		for _, size := range sizes {
 			v, ok := cells[[2]string{name, size}]
 			cell := "–"
