@@ -130,17 +130,21 @@ type flat struct {
 }
 
 func importFlat(s *source, o ImportOptions) (*Set, error) {
-	episode := s.array("episode", 1, -1, npz.Int64, npz.Float64)
+	episode := s.array("episode", 1, -1, npz.Int64, npz.Float64, npz.Float32)
 	m := len(episode.Data)
 	s.count = ", as many as episode has"
 	f := flat{name: s.archive.Path(), episodes: npz.Narrow[int](episode.Data)}
+	rounded, power := float64(maxSeed), "2⁵³"
+	if episode.Type == npz.Float32 {
+		rounded, power = 1<<24, "2²⁴"
+	}
 	for i, v := range episode.Data {
-		if math.Abs(v) >= maxSeed { // rounded already
-			s.fail("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: "+
-				"number them anew", i, v)
+		if math.Abs(v) >= rounded { // already
+			s.fail("episode", "[%d] is about %.0f; beyond %s integers are rounded and episodes would merge: "+
+				"number them anew", i, v, power)
 		}
 	}
-	if err := episode.CheckWhole("it"); err != nil {
+	if err := episode.CheckWhole(""); err != nil {
 		s.fail("episode", "%v", err)
 	}
 	f.actions = s.integers("action", m, 0, maxNumbers)

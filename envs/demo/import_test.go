@@ -91,10 +91,18 @@ func TestEveryLayoutGivesTheSame(t *testing.T) {
 			arrays := flatArrays()
 			arrays["action"] = npz.Array{Shape: []int{3}, Data: []float64{0, 2, 1}, Type: npz.Float32}
 			arrays["episode"] = npz.Floats([]float64{5, 5, 2}, 3)
+			arrays["terminated"] = npz.Floats([]float64{0, 1, 0}, 3)
+			return npz.Write(path, arrays)
+		},
+		"float32s.npz": func(path string) error {
+			arrays := flatArrays()
+			arrays["episode"] = npz.Array{Shape: []int{3}, Data: []float64{5, 5, 2}, Type: npz.Float32}
+			arrays["truncated"] = npz.Array{Shape: []int{3}, Data: []float64{0, 0, 1}, Type: npz.Float32}
 			return npz.Write(path, arrays)
 		},
 		"floats.csv": func(path string) error {
-			return os.WriteFile(path, []byte(strings.ReplaceAll(csvExample, ",2,", ",2.0,")), 0o600)
+			text := strings.ReplaceAll(strings.ReplaceAll(csvExample, ",2,", ",2.0,"), ",1,0\n", ",1.0,0.0\n")
+			return os.WriteFile(path, []byte(text), 0o600)
 		},
 	} {
 		path := filepath.Join(t.TempDir(), name)
@@ -157,7 +165,13 @@ func TestImportNamesTheFault(t *testing.T) {
 		"real actions": {flatArrays(), func(a map[string]npz.Array) {
 			a["action"] = npz.Floats([]float64{0, 2, 0.5}, 3)
 		},
-			`array "action": it[2] = 0.5, want a whole number`},
+			`array "action": [2] = 0.5, want a whole number`},
+		"half an end": {flatArrays(), func(a map[string]npz.Array) {
+			a["terminated"] = npz.Floats([]float64{0, 0.5, 0}, 3)
+		}, `array "terminated": [1] is 0.5, want 0 or 1`},
+		"an end that is not known": {flatArrays(), func(a map[string]npz.Array) {
+			a["truncated"] = npz.Floats([]float64{0, 0, nan()}, 3)
+		}, `array "truncated": [2] is NaN, want 0 or 1`},
 		"truth values": {flatArrays(), func(a map[string]npz.Array) {
 			a["action"] = npz.Bools([]bool{false, true, false}, 3)
 		}, `array "action": it holds truth values, want integers`},
@@ -180,6 +194,12 @@ func TestImportNamesTheFault(t *testing.T) {
 		"large episodes": {flatArrays(), func(a map[string]npz.Array) {
 			copy(a["episode"].Data, []float64{1 << 53, 1 << 53, 5})
 		}, `array "episode": [0] is about 9007199254740992`},
+		"episodes of half an integer": {flatArrays(), func(a map[string]npz.Array) {
+			a["episode"] = npz.Floats([]float64{5, 5.5, 2}, 3)
+		}, `array "episode": [1] = 5.5, want a whole number`},
+		"large episodes as float32": {flatArrays(), func(a map[string]npz.Array) {
+			a["episode"] = npz.Array{Shape: []int{3}, Data: []float64{5, 5, 1 << 24}, Type: npz.Float32}
+		}, `array "episode": [2] is about 16777216; beyond 2²⁴`},
 		"empty": {flatArrays(), func(a map[string]npz.Array) { emptied(a) }, "no transitions"},
 		"expert_logp": {flatArrays(), func(a map[string]npz.Array) {
 			a["expert_logp"] = npz.Floats([]float64{-1, -1,
@@ -238,6 +258,9 @@ func TestImportNamesTheFault(t *testing.T) {
 			`line 2: reward is "much", want a number of magnitude at most 1e+100; where rewards are not known, leave the ` +
 				"column out"},
 		"flag": {"episode,action,obs_0,next_obs_0,truncated\n1,0,1,2,maybe\n", "line 2: truncated"},
+		"half a flag": {"episode,action,obs_0,next_obs_0,truncated\n1,0,1,2,0.5\n",
+			`line 2: truncated is "0.5", want 0 or 1, or true or false`},
+		"two separators": {"episode;action\tobs_0\n", "separated by semicolons"},
 	} {
 		if _, err := readCSV(strings.NewReader(c.text), "x.csv", ImportOptions{}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
