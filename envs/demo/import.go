@@ -2,6 +2,7 @@ package demo
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -41,14 +42,17 @@ type ImportOptions struct {
 // Open reads a file of any layout: this project's own, if there is a description beside it that says so, else one to
 // import with no options.
 func Open(path string) (*Set, error) {
-	if filepath.Ext(path) == ".npz" {
-		own, err := describes(DescriptionPath(path))
-		if err != nil {
-			return nil, err
+	own, err := described(path)
+	if err != nil {
+		return nil, err
+	}
+	if own {
+		set, err := Read(path)
+		if errors.Is(err, npz.ErrSum) && importable(path) {
+			return nil, fmt.Errorf("%w; if it was recorded anew, remove %s, and it is read by its arrays", err,
+				DescriptionPath(path))
 		}
-		if own {
-			return Read(path)
-		}
+		return set, err
 	}
 	set, err := Import(path, ImportOptions{})
 	if end := filepath.Ext(path); err != nil && end != ".npz" && end != ".csv" {
@@ -91,13 +95,8 @@ func importArchive(path string, o ImportOptions) (*Set, error) {
 func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 	a.Limit = maxNumbers
 	if o.Layout == "" {
-		switch {
-		case a.Has("next_obs"):
-			o.Layout = Flat
-		case a.Has("acts"):
-			o.Layout = Imitation
-		default:
-			if own, err := describes(DescriptionPath(a.Path())); err == nil && own {
+		if o.Layout = layoutOf(a); o.Layout == "" {
+			if own, err := described(a.Path()); err == nil && own {
 				return nil, fmt.Errorf("demo: %s is in this project's layout already, and is read as it is; where it "+
 					"holds seeds and actions, \"demos convert --plain\" stores observations", a.Path())
 			}
@@ -114,6 +113,27 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 	}
 	return nil, fmt.Errorf("demo: %s: there is no layout %q of .npz files; there are %s and %s", a.Path(), o.Layout,
 		Flat, Imitation)
+}
+
+// layoutOf returns the layout that the names of the arrays tell, and none for those of no layout to import.
+func layoutOf(a *npz.Archive) Layout {
+	switch {
+	case a.Has("next_obs"):
+		return Flat
+	case a.Has("acts"):
+		return Imitation
+	}
+	return ""
+}
+
+// importable reports whether the file at path has arrays of a layout to import.
+func importable(path string) bool {
+	a, err := npz.Open(path)
+	if err != nil {
+		return false
+	}
+	defer a.Close()
+	return layoutOf(a) != ""
 }
 
 // flat holds transitions row by row, as the flat layout and CSV do.

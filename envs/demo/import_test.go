@@ -376,7 +376,8 @@ func TestIndependentSource(t *testing.T) {
 	}
 }
 
-// TestOpensBesideOtherJSON: what lies beside a file of another layout is no description unless it has a format.
+// TestOpensBesideOtherJSON: what lies beside a file of another layout is no description unless it has a format of
+// this project's.
 func TestOpensBesideOtherJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npz")
 	beside := func(text string) {
@@ -388,7 +389,8 @@ func TestOpensBesideOtherJSON(t *testing.T) {
 		if err := write(path); err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{`{"seed": 3, "env": "Mine-v0"}`, `[1, 2]`, `null`, `"format"`, "", "# notes"} {
+		for _, text := range []string{`{"seed": 3, "env": "Mine-v0"}`, `{"format": "flat"}`, `{"format": 3}`, `[1, 2]`,
+			`null`, `"format"`, "", "# notes"} {
 			beside(text)
 			if s, err := Open(path); err != nil || len(s.Trajectories) != 2 {
 				t.Errorf("%s beside %q: error %v", name, text, err)
@@ -405,5 +407,59 @@ func TestOpensBesideOtherJSON(t *testing.T) {
 	beside(`{"format": "birl-demon`)
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "needs its description x.json, whole") {
 		t.Errorf("beside a description that is cut off: error %v", err)
+	}
+}
+
+// TestRecordedAnew: a file of another layout over one of this project's own is refused, with the way out, which works.
+// One that is damaged is told no way.
+func TestRecordedAnew(t *testing.T) {
+	const remedy = "if it was recorded anew, remove "
+	path := filepath.Join(t.TempDir(), "x.npz")
+	for name, write := range map[string]func(string) error{"flat": writeFlat, "imitation": writeImitation} {
+		if err := example(2, 1, 2).Write(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), remedy+DescriptionPath(path)) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if err := os.Remove(DescriptionPath(path)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Open(path); err != nil || len(s.Trajectories) != 2 {
+			t.Errorf("%s, by its arrays: error %v", name, err)
+		}
+	}
+	if err := example(2, 1, 2).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "damaged") ||
+		strings.Contains(err.Error(), remedy) {
+		t.Errorf("a damaged file: error %v", err)
+	}
+}
+
+// TestInputs: a JSON file is one of them if it describes the arrays beside it.
+func TestInputs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	if err := example(2, 1, 2).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	table := strings.TrimSuffix(path, ".npz") + ".csv"
+	for of, want := range map[string][]string{path: Files(path), table: {table}} {
+		if got := Inputs(of); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", of, got, want)
+		}
+	}
+	if err := os.WriteFile(DescriptionPath(path), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := Inputs(path); !slices.Equal(got, []string{path}) {
+		t.Errorf("beside other JSON: %v", got)
 	}
 }

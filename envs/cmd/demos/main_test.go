@@ -169,6 +169,11 @@ func TestConvertReplacesNothingUnasked(t *testing.T) {
 	if read() == before {
 		t.Error("--force left the file as it was")
 	}
+	out = filepath.Join(dir, "recorded.npz") // the description of which lies beside the text
+	convert("", text, "--out", out)
+	convert("recorded.npz exists already", text, "--out", out)
+	convert("", text, "--out", out, "--force")
+	convert("that is read", out, "--plain", "--out", out, "--force")
 	flat := filepath.Join(dir, "flat.npz")
 	if err := npz.Write(flat, map[string]npz.Array{"obs": npz.Floats([]float64{0}, 1, 1),
 		"next_obs": npz.Floats([]float64{0}, 1, 1), "action": npz.Ints([]int{0}, 1),
