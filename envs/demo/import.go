@@ -1,13 +1,18 @@
 package demo
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -55,10 +60,31 @@ func Open(path string) (*Set, error) {
 		return set, err
 	}
 	set, err := Import(path, ImportOptions{})
-	if end := filepath.Ext(path); err != nil && end != ".npz" && end != ".csv" {
+	known := slices.Contains([]string{".npz", ".csv"}, strings.ToLower(filepath.Ext(path)))
+	if err != nil && !known && !errors.Is(err, fs.ErrNotExist) && otherKind(path) == "" {
 		return nil, fmt.Errorf("%w; data sets of Minari and of datasets are read by \"demos convert\"", err)
 	}
 	return set, err
+}
+
+// otherKind says what to do with a file that is no .npz archive, if it is a text or a single array, and else nothing.
+func otherKind(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	start := make([]byte, 512)
+	n, _ := io.ReadFull(f, start) // fewer will do; of a folder, none
+	start = start[:n]
+	switch {
+	case bytes.HasPrefix(start, []byte("\x93NUMPY")):
+		return "is a single array, as of np.save: want an .npz archive, as of np.savez, of obs, action, next_obs and " +
+			"episode"
+	case n > 0 && !bytes.ContainsFunc(start, func(r rune) bool { return r < ' ' && !unicode.IsSpace(r) }):
+		return "is a text: tables are read from files with names that end in .csv, or by \"demos convert --layout csv\""
+	}
+	return ""
 }
 
 // Import reads a file that others have made, and checks all of it.
@@ -86,6 +112,9 @@ func Import(path string, o ImportOptions) (*Set, error) {
 func importArchive(path string, o ImportOptions) (*Set, error) {
 	a, err := npz.Open(path)
 	if err != nil {
+		if kind := otherKind(path); kind != "" {
+			return nil, fmt.Errorf("demo: %s %s", path, kind)
+		}
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	defer a.Close()

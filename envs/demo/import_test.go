@@ -463,3 +463,32 @@ func TestInputs(t *testing.T) {
 		t.Errorf("beside other JSON: %v", got)
 	}
 }
+
+// TestOtherKinds: files that are no archives are told what to do with them; those that are not there, nothing.
+func TestOtherKinds(t *testing.T) {
+	const minari, single, text, archive = "data sets of Minari", "is a single array, as of np.save",
+		`is a text: tables are read from files with names that end in .csv, or by "demos convert --layout csv"`,
+		"is not an .npz archive"
+	for name, c := range map[string]struct{ content, want string }{
+		"x.tsv": {"episode\taction\n", text}, "x.txt": {"épisode", text}, "x.npz": {csvExample, text},
+		"x.npy": {"\x93NUMPY\x01\x00", single}, "x.hdf5": {"\x89HDF\r\n\x1a\n", minari}, "x.arrow": {"", minari},
+		"short.npz": {"PK\x03\x04", archive},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), minari) != (c.want == minari) ||
+			strings.Contains(err.Error(), archive) != (c.want == archive || c.want == minari) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), minari) {
+		t.Errorf("a folder: error %v", err)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "absent")); err == nil || strings.Contains(err.Error(), minari) {
+		t.Errorf("no file: error %v", err)
+	}
+}
