@@ -255,7 +255,7 @@ func (a *Archive) Shape(name string) ([]int, error) {
 	return shape, err
 }
 
-// Text reads an array of that name which holds one text, as of np.array("rbf"), in ASCII or UTF-32.
+// Text reads an array of that name which holds one text, as of np.array("rbf"), in UTF-8 or UTF-32.
 func (a *Archive) Text(name string) (string, error) {
 	texts, err := a.Texts(name)
 	if err == nil && len(texts) != 1 {
@@ -267,7 +267,7 @@ func (a *Archive) Text(name string) (string, error) {
 	return texts[0], nil
 }
 
-// Texts reads an array of that name which holds texts, as of np.array(["left", "right"]), in ASCII or UTF-32.
+// Texts reads an array of that name which holds texts, as of np.array(["left", "right"]), in UTF-8 or UTF-32.
 func (a *Archive) Texts(name string) ([]string, error) {
 	var out []string
 	err := a.read(name, func(r io.Reader) (err error) { out, err = readTexts(r, a.Limit); return err })
