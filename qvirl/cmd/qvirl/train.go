@@ -43,8 +43,9 @@ type trainOptions struct {
 	exploreEvery            int
 	asJSON, explore, force  bool
 	branches                bool
-	seconds                 float64  // that fit took, of all β
-	ignored, remarks        []string // what task has found in the file and not read, and what it may have meant
+	seconds                 float64   // that fit took, of all β
+	ignored, remarks        []string  // what task has found in the file and not read, and what it may have meant
+	auxiliary               *demo.Set // of aux, as task has read it; nil without one
 }
 
 func newTrain() *cobra.Command {
@@ -203,6 +204,9 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			return err
 		}
 		defer pool.Close()
+		if err := o.checkEnvironment(pool.Spec(), task); err != nil {
+			return err
+		}
 		if err := o.simulate(cmd.Context(), pool, task, listener); err != nil {
 			return err
 		}
@@ -428,9 +432,10 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	}
 	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}
 	if o.aux != "" {
-		if run.Aux, err = readAux(ctx, o.aux, t, o.replay()); err != nil {
+		if o.auxiliary, err = readAux(ctx, o.aux, t, o.replay()); err != nil {
 			return nil, nil, err
 		}
+		run.Aux = o.auxiliary.Trajectories
 	}
 	t.Runs = []neural.Run{run}
 	return t, used, nil
@@ -452,6 +457,23 @@ const (
 	exploreKeep     = 40
 	exploreSeed     = 500_000 // far from those of "qvirl rollout"
 )
+
+// checkEnvironment refuses an environment of other shapes than the demonstrations. To draw successors alone, it may have
+// actions that these do not know.
+func (o *trainOptions) checkEnvironment(env gym.Spec, t *neural.Task) error {
+	if env.Size() != t.Observation {
+		return fmt.Errorf("--env %s has observations of %d numbers, %s of %d", o.env, env.Size(), o.demos,
+			t.Observation)
+	}
+	switch more := env.Actions - t.Actions; {
+	case more < 0:
+		return fmt.Errorf("--env %s has %d actions, %s has %d", o.env, env.Actions, o.demos, t.Actions)
+	case more > 0 && (o.explore || o.branches):
+		return fmt.Errorf("--env %s has %d actions, %s has %d; if the others never occur there, say --actions %d",
+			o.env, env.Actions, o.demos, t.Actions, env.Actions)
+	}
+	return nil
+}
 
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
 func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task,
@@ -485,7 +507,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 }
 
 // readAux reads auxiliary trajectories for a task.
-func readAux(ctx context.Context, path string, t *neural.Task, r gym.ReplayOptions) ([]demo.Trajectory, error) {
+func readAux(ctx context.Context, path string, t *neural.Task, r gym.ReplayOptions) (*demo.Set, error) {
 	set, err := gym.OpenDemos(ctx, path, r)
 	if err != nil {
 		return nil, err
@@ -494,7 +516,7 @@ func readAux(ctx context.Context, path string, t *neural.Task, r gym.ReplayOptio
 		return nil, fmt.Errorf("--aux: %s has observations of %d numbers and %d actions, the demonstrations have %d "+
 			"and %d", path, set.ObservationSize(), set.Actions, t.Observation, t.Actions)
 	}
-	return set.Trajectories, nil
+	return set, nil
 }
 
 // parseEpisodes reads "A:B", with 0 ≤ A < B ≤ n; either may be left out, and all of it too.
