@@ -169,8 +169,8 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 	return set.Trajectories, used, nil
 }
 
-// sameFolder reports whether two paths lead to one folder that is there.
-func sameFolder(a, b string) bool {
+// sameFile reports whether two paths lead to one file or folder that is there.
+func sameFile(a, b string) bool {
 	first, missing := os.Stat(a)
 	second, err := os.Stat(b)
 	return missing == nil && err == nil && os.SameFile(first, second)
@@ -191,7 +191,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	if sameFolder(o.model, o.out) {
+	if sameFile(o.model, o.out) {
 		return fmt.Errorf("--out %s is the folder of --model, which planning goes on needing; want another", o.out)
 	}
 	run := filepath.Join(o.out, "plan.run.npz")

@@ -458,8 +458,8 @@ const (
 	exploreSeed     = 500_000 // far from those of "qvirl rollout"
 )
 
-// checkEnvironment refuses an environment of other shapes than the demonstrations. To draw successors alone, it may have
-// actions that these do not know.
+// checkEnvironment refuses an environment of other shapes than the demonstrations. To draw successors alone, it may
+// have actions that these do not know.
 func (o *trainOptions) checkEnvironment(env gym.Spec, t *neural.Task) error {
 	if env.Size() != t.Observation {
 		return fmt.Errorf("--env %s has observations of %d numbers, %s of %d", o.env, env.Size(), o.demos,

@@ -472,6 +472,13 @@ func TestOtherEnvironmentsAreNoticed(t *testing.T) {
 			t.Errorf("%s: %q", c.args, stderr)
 		}
 	}
+	if err := os.Remove("model/" + usedFile); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, status := runQVIRL("score", "--model", "model", "--demos", "Here-v0.npz", "--backend", "go")
+	if status != 0 || !strings.Contains(stderr, "note: model holds no demonstrations.json: whether") {
+		t.Errorf("score of a model that does not tell what it learnt from: status %d, %q", status, stderr)
+	}
 }
 
 // TestTrainingIsRefusedBeforeItFillsTheMemory: one action out of all proportion would make networks of 100 GB.

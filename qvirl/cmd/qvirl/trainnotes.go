@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,13 +62,6 @@ func noteFile(w io.Writer, path string, ignored, remarks []string) {
 	}
 }
 
-// sameFile reports whether two paths lead to one file.
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	other, failed := os.Stat(b)
-	return err == nil && failed == nil && os.SameFile(one, other)
-}
-
 // noteEnvironments says so if two things are of environments with different ids; "" is one that is not known.
 func noteEnvironments(w io.Writer, a, environment, b, other string) {
 	if environment != "" && other != "" && environment != other {
@@ -78,8 +70,8 @@ func noteEnvironments(w io.Writer, a, environment, b, other string) {
 }
 
 // noteUnits says which features of the demonstrations networks that see them in their own units, as by default, see
-// little of: those that vary so little that they are next to nothing, and those of order one that often saturate. config
-// is what replaces the default's fields.
+// little of: those that vary so little that they are next to nothing, and those of order one that often saturate.
+// config is what replaces the default's fields.
 func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 	const (
 		unseen    = 2e-3 // a fiftieth of the default's Unit
