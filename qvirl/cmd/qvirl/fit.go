@@ -144,8 +144,8 @@ problems take minutes).`,
 		"it is written all the same")
 	f.IntVar(&o.check, "check", 0, "simulate this many problems like this one, at least 20, and test the calibration "+
 		"of the method on them")
-	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config; "+
-		"--seed, --lambda, --nodet and --backend, if given, win over it")
+	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default "+
+		"config; --seed, --lambda, --nodet and --backend, if given, win over it")
 	f.StringVar(&o.backend, "backend", "", "qvirl-matched, qvirl and qvirl-refined: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
 	f.StringVar(&o.format, "format", "", "npz or netcdf (default: by the ending of --out, .npz or .nc)")

@@ -238,8 +238,8 @@ func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
 	}
 }
 
-// TestFeaturesThatHardlyVaryAreNoted, whatever their offset; not constant ones, nor those that are standardised. Of many
-// features ten are named.
+// TestFeaturesThatHardlyVaryAreNoted, whatever their offset; not constant ones, nor those that are standardised. Of
+// many features ten are named.
 func TestFeaturesThatHardlyVaryAreNoted(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	noted := func(feature func(f int) float64, features int) string {
