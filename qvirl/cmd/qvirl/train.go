@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -188,7 +189,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := o.fits(method, task); err != nil {
 		return err
 	}
-	unlock, err := claim(o.out, filepath.Join(o.out, checkpointDir), o.force)
+	unlock, err := claim(o.out, filepath.Join(o.out, neural.CheckpointDir), o.force)
 	if err != nil {
 		return err
 	}
@@ -264,7 +265,10 @@ func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) e
 		check.That(o.discount >= 0 && o.discount < 1, "--discount %g: want 0 ≤ γ < 1", o.discount)); err != nil {
 		return err
 	}
-	for _, beta := range o.betas {
+	for i, beta := range o.betas {
+		if slices.Contains(o.betas[:i], beta) {
+			return fmt.Errorf("--beta %g is given twice: want each once to choose among", beta)
+		}
 		if !(beta > 0) || math.IsInf(beta, 1) {
 			return fmt.Errorf("--beta %g: want a positive number that is finite", beta)
 		}
@@ -363,9 +367,6 @@ func claim(out, checkpoint string, force bool) (release func(), err error) {
 	return unlock, nil
 }
 
-// checkpointDir is where the state of a training lies, in the model's folder.
-const checkpointDir = "checkpoint"
-
 // task reads the demonstrations and makes the task, which has one run.
 func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, error) {
 	set, err := demo.Open(o.demos)
@@ -427,7 +428,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	t := &neural.Task{
 		Environment: set.Environment, Observation: set.ObservationSize(), Image: neural.ImageOf(set),
 		Actions:  max(set.Actions, o.actions),
-		Discount: o.discount, Beta: o.betas[0], Checkpoint: filepath.Join(o.out, checkpointDir),
+		Discount: o.discount, Beta: o.betas[0], Checkpoint: filepath.Join(o.out, neural.CheckpointDir),
 		HeldOut: set.Trajectories[n:],
 	}
 	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}

@@ -107,7 +107,7 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 			!strings.Contains(stdout, "mean log-likelihood") {
 			t.Errorf("%s: status %d, output %q, %q", method, status, stdout, stderr)
 		}
-		if _, err := os.Stat(method + "/" + checkpointDir); err == nil {
+		if _, err := os.Stat(method + "/" + neural.CheckpointDir); err == nil {
 			t.Errorf("%s: the checkpoint was left behind", method)
 		}
 	}
@@ -176,11 +176,12 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	base := []string{"train", "--demos", "demos.npz", "--out", "model", "--backend", "go", "--steps", "1"}
 	with := func(args ...string) []string { return append(append([]string(nil), base...), args...) }
 	for want, args := range map[string][]string{
-		`no method "dqn"`:   with("--method", "dqn", "--beta", "1"),
-		"--beta is missing": with("--method", "iqlearn"),
-		"given twice":       with("--method", "qvirl", "--beta", "3", "--beta", "5"),
-		"--beta 0":          with("--method", "bc", "--beta", "0"),
-		"there is Training": with("--method", "bc", "--beta", "1", "--config", "flat.json"),
+		`no method "dqn"`:         with("--method", "dqn", "--beta", "1"),
+		"--beta is missing":       with("--method", "iqlearn"),
+		"given twice":             with("--method", "qvirl", "--beta", "3", "--beta", "5"),
+		"--beta 1 is given twice": with("--method", "qvirl", "--beta", "1,5,1"),
+		"--beta 0":                with("--method", "bc", "--beta", "0"),
+		"there is Training":       with("--method", "bc", "--beta", "1", "--config", "flat.json"),
 		`no field "prior_std"; there are no such settings`: with("--method", "bc", "--beta", "1", "--config",
 			"std.json"),
 		"--config members.json: bc: config: Members = 3, but bc is no ensemble": with("--method", "bc", "--beta", "1",
@@ -550,16 +551,17 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 	if _, stderr, status := runQVIRL(args("--force", "--seed", "2")...); status != 0 || read() == before {
 		t.Errorf("with --force: status %d, %q", status, stderr)
 	}
-	if err := os.Mkdir("model/"+checkpointDir, 0o755); err != nil { // as an interruption leaves it
+	if err := os.Mkdir("model/"+neural.CheckpointDir, 0o755); err != nil { // as an interruption leaves it
 		t.Fatal(err)
 	}
 	if _, stderr, status := runQVIRL(args("--seed", "2")...); status != 0 {
 		t.Errorf("after an interruption: status %d, %q", status, stderr)
 	}
-	if err := os.Mkdir("model/"+checkpointDir, 0o755); err != nil {
+	if err := os.Mkdir("model/"+neural.CheckpointDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("model/"+checkpointDir+"/runs-000.checkpoint", []byte("cannot go on"), 0o644); err != nil {
+	if err := os.WriteFile("model/"+neural.CheckpointDir+"/runs-000.checkpoint", []byte("cannot go on"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, status := runQVIRL(args()...); status != 1 ||
@@ -623,7 +625,7 @@ func TestBetaIsChosen(t *testing.T) {
 		t.Errorf("the model has β = %g and foresees with %.4f; the notes: %s", m.Spec().Beta, m.Calibration().Foreseen,
 			stderr)
 	}
-	if _, err := os.Stat("model/" + checkpointDir); err == nil {
+	if _, err := os.Stat("model/" + neural.CheckpointDir); err == nil {
 		t.Error("the checkpoint is left over")
 	}
 }
