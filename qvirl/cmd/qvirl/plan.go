@@ -77,7 +77,8 @@ curve a few episodes are played greedily, and in the end the network of the grea
 discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over environment steps.
 
 The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
-that was planned on. After an interruption the same command resumes, and ends with the same apprentice.
+that was planned on. The state of the training is stored at each point of the learning curve; after an interruption
+the same command resumes from the last one, and ends with the same apprentice.
 
 A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner":
 {"gradient_steps": 8}}. The length is how far rewards carry, in standard deviations of the features; without it, as
