@@ -251,8 +251,8 @@ func (o *fitOptions) setFormat() error {
 	case o.format != formatNPZ && o.format != formatNetCDF:
 		return fmt.Errorf("--format %q: want %s or %s", o.format, formatNPZ, formatNetCDF)
 	case named != "" && named != o.format:
-		return fmt.Errorf("--out %s: the name is that of a file of %s, and --format asks for %s; change one of them",
-			o.out, named, o.format)
+		return fmt.Errorf("--out %s: the ending stands for %s, and --format asks for %s; change one of them", o.out,
+			named, o.format)
 	}
 	return nil
 }

@@ -196,8 +196,8 @@ func TestNamesSayTheFormat(t *testing.T) {
 		{"a.npz", "", "npz", ""}, {"a.NC", "", "netcdf", ""}, {"a", "npz", "npz", ""}, {"a.h5", "netcdf", "netcdf", ""},
 		{"a.nc", "netcdf", "netcdf", ""}, {"a.json", "", "", "--out a.json: want a name that ends in .npz or .nc"},
 		{"a", "", "", "want a name that ends in .npz or .nc, or --format"},
-		{"a.npz", "netcdf", "", "of a file of npz, and --format asks for netcdf"},
-		{"a.nc", "npz", "", "of a file of netcdf, and --format asks for npz"},
+		{"a.npz", "netcdf", "", "the ending stands for npz, and --format asks for netcdf"},
+		{"a.nc", "npz", "", "the ending stands for netcdf, and --format asks for npz"},
 	} {
 		o := fitOptions{out: c.out, format: c.format}
 		err := o.setFormat()
