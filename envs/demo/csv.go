@@ -88,10 +88,10 @@ var observationColumn = regexp.MustCompile(`^(next_)?obs_\d+$`)
 
 // findColumns reads the header.
 func findColumns(header []string) (csvColumns, error) {
-	for separator, word := range map[string]string{";": "semicolons", "\t": "tabs"} {
-		if len(header) == 1 && strings.Contains(header[0], separator) {
+	for _, s := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}} {
+		if len(header) == 1 && strings.Contains(header[0], s[0]) {
 			return csvColumns{}, fmt.Errorf("its columns are separated by %s, want commas (and points in numbers)",
-				word)
+				s[1])
 		}
 	}
 	index := map[string]int{}
@@ -201,7 +201,11 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 		}
 		v, err := strconv.ParseBool(fields[c.column])
 		if err != nil {
-			return fmt.Errorf("%s is %.40q, want true or false", c.name, fields[c.column])
+			var n int
+			if n, err = whole(fields[c.column]); err != nil || n < 0 || n > 1 {
+				return fmt.Errorf("%s is %.40q, want 0 or 1, or true or false", c.name, fields[c.column])
+			}
+			v = n == 1
 		}
 		*c.to = append(*c.to, v)
 	}

@@ -38,7 +38,8 @@ const (
 )
 
 const (
-	format = "birl-demonstrations-1"
+	format  = "birl-demonstrations-1"
+	formats = "birl-" // begins every format of this project's
 	// maxNumbers bounds an array, and with it the memory that reading takes, to 2 GiB.
 	maxNumbers = 1 << 28
 	// maxDescription bounds a description in bytes.
@@ -333,9 +334,21 @@ func readText(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxDescription+1))
 }
 
-// describes tells whether the file at path is a description: a JSON object with a format, which others lack.
-func describes(path string) (bool, error) {
-	text, err := readText(path)
+// Inputs returns the paths of the files that Open reads for path: with the description beside it where that is one.
+func Inputs(path string) []string {
+	if own, err := described(path); own || err != nil {
+		return Files(path)
+	}
+	return []string{path}
+}
+
+// described tells whether a description lies beside the file at path: a JSON object with a format of this project's,
+// which others lack.
+func described(path string) (bool, error) {
+	if filepath.Ext(path) != ".npz" {
+		return false, nil
+	}
+	text, err := readText(DescriptionPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -343,9 +356,10 @@ func describes(path string) (bool, error) {
 		return false, fmt.Errorf("demo: %w", err)
 	}
 	var d struct {
-		Format json.RawMessage `json:"format"`
+		Format string `json:"format"`
 	}
-	return json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Format != nil, nil
+	err = json.NewDecoder(bytes.NewReader(text)).Decode(&d)
+	return err == nil && strings.HasPrefix(d.Format, formats), nil
 }
 
 // FileSum returns the SHA-256 of a file in hexadecimal digits.

@@ -103,7 +103,7 @@ func TestReadNamesTheFault(t *testing.T) {
 			x := a[arrayActions]
 			x.Type, x.Data[2] = npz.Float64, 0.5
 			a[arrayActions] = x
-		}, nil, []string{`array "actions"`, "it[2] = 0.5, want a whole number"}},
+		}, nil, []string{`array "actions"`, "[2] = 0.5, want a whole number"}},
 		"NaN": {func(a map[string]npz.Array) { a[arrayObservations].Data[5] = nan() }, nil,
 			[]string{`array "observations"`, "[2] has NaN at 1"}},
 		"NaN reward": {func(a map[string]npz.Array) { a[arrayRewards].Data[1] = nan() }, nil,

@@ -1,12 +1,18 @@
 package demo
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -41,20 +47,44 @@ type ImportOptions struct {
 // Open reads a file of any layout: this project's own, if there is a description beside it that says so, else one to
 // import with no options.
 func Open(path string) (*Set, error) {
-	if filepath.Ext(path) == ".npz" {
-		own, err := describes(DescriptionPath(path))
-		if err != nil {
-			return nil, err
+	own, err := described(path)
+	if err != nil {
+		return nil, err
+	}
+	if own {
+		set, err := Read(path)
+		if errors.Is(err, npz.ErrSum) && importable(path) {
+			return nil, fmt.Errorf("%w; if it was recorded anew, remove %s, and it is read by its arrays", err,
+				DescriptionPath(path))
 		}
-		if own {
-			return Read(path)
-		}
+		return set, err
 	}
 	set, err := Import(path, ImportOptions{})
-	if end := filepath.Ext(path); err != nil && end != ".npz" && end != ".csv" {
+	known := slices.Contains([]string{".npz", ".csv"}, strings.ToLower(filepath.Ext(path)))
+	if err != nil && !known && !errors.Is(err, fs.ErrNotExist) && otherKind(path) == "" {
 		return nil, fmt.Errorf("%w; data sets of Minari and of datasets are read by \"demos convert\"", err)
 	}
 	return set, err
+}
+
+// otherKind says what to do with a file that is no .npz archive, if it is a text or a single array, and else nothing.
+func otherKind(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	start := make([]byte, 512)
+	n, _ := io.ReadFull(f, start) // fewer will do; of a folder, none
+	start = start[:n]
+	switch {
+	case bytes.HasPrefix(start, []byte("\x93NUMPY")):
+		return "is a single array, as of np.save: want an .npz archive, as of np.savez, of obs, action, next_obs and " +
+			"episode"
+	case n > 0 && !bytes.ContainsFunc(start, func(r rune) bool { return r < ' ' && !unicode.IsSpace(r) }):
+		return "is a text: tables are read from files with names that end in .csv, or by \"demos convert --layout csv\""
+	}
+	return ""
 }
 
 // Import reads a file that others have made, and checks all of it.
@@ -82,6 +112,9 @@ func Import(path string, o ImportOptions) (*Set, error) {
 func importArchive(path string, o ImportOptions) (*Set, error) {
 	a, err := npz.Open(path)
 	if err != nil {
+		if kind := otherKind(path); kind != "" {
+			return nil, fmt.Errorf("demo: %s %s", path, kind)
+		}
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	defer a.Close()
@@ -91,13 +124,8 @@ func importArchive(path string, o ImportOptions) (*Set, error) {
 func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 	a.Limit = maxNumbers
 	if o.Layout == "" {
-		switch {
-		case a.Has("next_obs"):
-			o.Layout = Flat
-		case a.Has("acts"):
-			o.Layout = Imitation
-		default:
-			if own, err := describes(DescriptionPath(a.Path())); err == nil && own {
+		if o.Layout = layoutOf(a); o.Layout == "" {
+			if own, err := described(a.Path()); err == nil && own {
 				return nil, fmt.Errorf("demo: %s is in this project's layout already, and is read as it is; where it "+
 					"holds seeds and actions, \"demos convert --plain\" stores observations", a.Path())
 			}
@@ -116,6 +144,27 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 		Flat, Imitation)
 }
 
+// layoutOf returns the layout that the names of the arrays tell, and none for those of no layout to import.
+func layoutOf(a *npz.Archive) Layout {
+	switch {
+	case a.Has("next_obs"):
+		return Flat
+	case a.Has("acts"):
+		return Imitation
+	}
+	return ""
+}
+
+// importable reports whether the file at path has arrays of a layout to import.
+func importable(path string) bool {
+	a, err := npz.Open(path)
+	if err != nil {
+		return false
+	}
+	defer a.Close()
+	return layoutOf(a) != ""
+}
+
 // flat holds transitions row by row, as the flat layout and CSV do.
 type flat struct {
 	name                  string // of the file, for errors
@@ -130,17 +179,21 @@ type flat struct {
 }
 
 func importFlat(s *source, o ImportOptions) (*Set, error) {
-	episode := s.array("episode", 1, -1, npz.Int64, npz.Float64)
+	episode := s.array("episode", 1, -1, npz.Int64, npz.Float64, npz.Float32)
 	m := len(episode.Data)
 	s.count = ", as many as episode has"
 	f := flat{name: s.archive.Path(), episodes: npz.Narrow[int](episode.Data)}
+	rounded, power := float64(maxSeed), "2⁵³"
+	if episode.Type == npz.Float32 {
+		rounded, power = 1<<24, "2²⁴"
+	}
 	for i, v := range episode.Data {
-		if math.Abs(v) >= maxSeed { // rounded already
-			s.fail("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: "+
-				"number them anew", i, v)
+		if math.Abs(v) >= rounded { // already
+			s.fail("episode", "[%d] is about %.0f; beyond %s integers are rounded and episodes would merge: "+
+				"number them anew", i, v, power)
 		}
 	}
-	if err := episode.CheckWhole("it"); err != nil {
+	if err := episode.CheckWhole(""); err != nil {
 		s.fail("episode", "%v", err)
 	}
 	f.actions = s.integers("action", m, 0, maxNumbers)

@@ -91,10 +91,18 @@ func TestEveryLayoutGivesTheSame(t *testing.T) {
 			arrays := flatArrays()
 			arrays["action"] = npz.Array{Shape: []int{3}, Data: []float64{0, 2, 1}, Type: npz.Float32}
 			arrays["episode"] = npz.Floats([]float64{5, 5, 2}, 3)
+			arrays["terminated"] = npz.Floats([]float64{0, 1, 0}, 3)
+			return npz.Write(path, arrays)
+		},
+		"float32s.npz": func(path string) error {
+			arrays := flatArrays()
+			arrays["episode"] = npz.Array{Shape: []int{3}, Data: []float64{5, 5, 2}, Type: npz.Float32}
+			arrays["truncated"] = npz.Array{Shape: []int{3}, Data: []float64{0, 0, 1}, Type: npz.Float32}
 			return npz.Write(path, arrays)
 		},
 		"floats.csv": func(path string) error {
-			return os.WriteFile(path, []byte(strings.ReplaceAll(csvExample, ",2,", ",2.0,")), 0o600)
+			text := strings.ReplaceAll(strings.ReplaceAll(csvExample, ",2,", ",2.0,"), ",1,0\n", ",1.0,0.0\n")
+			return os.WriteFile(path, []byte(text), 0o600)
 		},
 	} {
 		path := filepath.Join(t.TempDir(), name)
@@ -157,7 +165,13 @@ func TestImportNamesTheFault(t *testing.T) {
 		"real actions": {flatArrays(), func(a map[string]npz.Array) {
 			a["action"] = npz.Floats([]float64{0, 2, 0.5}, 3)
 		},
-			`array "action": it[2] = 0.5, want a whole number`},
+			`array "action": [2] = 0.5, want a whole number`},
+		"half an end": {flatArrays(), func(a map[string]npz.Array) {
+			a["terminated"] = npz.Floats([]float64{0, 0.5, 0}, 3)
+		}, `array "terminated": [1] is 0.5, want 0 or 1`},
+		"an end that is not known": {flatArrays(), func(a map[string]npz.Array) {
+			a["truncated"] = npz.Floats([]float64{0, 0, nan()}, 3)
+		}, `array "truncated": [2] is NaN, want 0 or 1`},
 		"truth values": {flatArrays(), func(a map[string]npz.Array) {
 			a["action"] = npz.Bools([]bool{false, true, false}, 3)
 		}, `array "action": it holds truth values, want integers`},
@@ -180,6 +194,12 @@ func TestImportNamesTheFault(t *testing.T) {
 		"large episodes": {flatArrays(), func(a map[string]npz.Array) {
 			copy(a["episode"].Data, []float64{1 << 53, 1 << 53, 5})
 		}, `array "episode": [0] is about 9007199254740992`},
+		"episodes of half an integer": {flatArrays(), func(a map[string]npz.Array) {
+			a["episode"] = npz.Floats([]float64{5, 5.5, 2}, 3)
+		}, `array "episode": [1] = 5.5, want a whole number`},
+		"large episodes as float32": {flatArrays(), func(a map[string]npz.Array) {
+			a["episode"] = npz.Array{Shape: []int{3}, Data: []float64{5, 5, 1 << 24}, Type: npz.Float32}
+		}, `array "episode": [2] is about 16777216; beyond 2²⁴`},
 		"empty": {flatArrays(), func(a map[string]npz.Array) { emptied(a) }, "no transitions"},
 		"expert_logp": {flatArrays(), func(a map[string]npz.Array) {
 			a["expert_logp"] = npz.Floats([]float64{-1, -1,
@@ -238,6 +258,9 @@ func TestImportNamesTheFault(t *testing.T) {
 			`line 2: reward is "much", want a number of magnitude at most 1e+100; where rewards are not known, leave the ` +
 				"column out"},
 		"flag": {"episode,action,obs_0,next_obs_0,truncated\n1,0,1,2,maybe\n", "line 2: truncated"},
+		"half a flag": {"episode,action,obs_0,next_obs_0,truncated\n1,0,1,2,0.5\n",
+			`line 2: truncated is "0.5", want 0 or 1, or true or false`},
+		"two separators": {"episode;action\tobs_0\n", "separated by semicolons"},
 	} {
 		if _, err := readCSV(strings.NewReader(c.text), "x.csv", ImportOptions{}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
@@ -353,7 +376,8 @@ func TestIndependentSource(t *testing.T) {
 	}
 }
 
-// TestOpensBesideOtherJSON: what lies beside a file of another layout is no description unless it has a format.
+// TestOpensBesideOtherJSON: what lies beside a file of another layout is no description unless it has a format of
+// this project's.
 func TestOpensBesideOtherJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npz")
 	beside := func(text string) {
@@ -365,7 +389,8 @@ func TestOpensBesideOtherJSON(t *testing.T) {
 		if err := write(path); err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{`{"seed": 3, "env": "Mine-v0"}`, `[1, 2]`, `null`, `"format"`, "", "# notes"} {
+		for _, text := range []string{`{"seed": 3, "env": "Mine-v0"}`, `{"format": "flat"}`, `{"format": 3}`, `[1, 2]`,
+			`null`, `"format"`, "", "# notes"} {
 			beside(text)
 			if s, err := Open(path); err != nil || len(s.Trajectories) != 2 {
 				t.Errorf("%s beside %q: error %v", name, text, err)
@@ -382,5 +407,88 @@ func TestOpensBesideOtherJSON(t *testing.T) {
 	beside(`{"format": "birl-demon`)
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "needs its description x.json, whole") {
 		t.Errorf("beside a description that is cut off: error %v", err)
+	}
+}
+
+// TestRecordedAnew: a file of another layout over one of this project's own is refused, with the way out, which works.
+// One that is damaged is told no way.
+func TestRecordedAnew(t *testing.T) {
+	const remedy = "if it was recorded anew, remove "
+	path := filepath.Join(t.TempDir(), "x.npz")
+	for name, write := range map[string]func(string) error{"flat": writeFlat, "imitation": writeImitation} {
+		if err := example(2, 1, 2).Write(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), remedy+DescriptionPath(path)) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if err := os.Remove(DescriptionPath(path)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Open(path); err != nil || len(s.Trajectories) != 2 {
+			t.Errorf("%s, by its arrays: error %v", name, err)
+		}
+	}
+	if err := example(2, 1, 2).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "damaged") ||
+		strings.Contains(err.Error(), remedy) {
+		t.Errorf("a damaged file: error %v", err)
+	}
+}
+
+// TestInputs: a JSON file is one of them if it describes the arrays beside it.
+func TestInputs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	if err := example(2, 1, 2).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	table := strings.TrimSuffix(path, ".npz") + ".csv"
+	for of, want := range map[string][]string{path: Files(path), table: {table}} {
+		if got := Inputs(of); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", of, got, want)
+		}
+	}
+	if err := os.WriteFile(DescriptionPath(path), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := Inputs(path); !slices.Equal(got, []string{path}) {
+		t.Errorf("beside other JSON: %v", got)
+	}
+}
+
+// TestOtherKinds: files that are no archives are told what to do with them; those that are not there, nothing.
+func TestOtherKinds(t *testing.T) {
+	const minari, single, text, archive = "data sets of Minari", "is a single array, as of np.save",
+		`is a text: tables are read from files with names that end in .csv, or by "demos convert --layout csv"`,
+		"is not an .npz archive"
+	for name, c := range map[string]struct{ content, want string }{
+		"x.tsv": {"episode\taction\n", text}, "x.txt": {"épisode", text}, "x.npz": {csvExample, text},
+		"x.npy": {"\x93NUMPY\x01\x00", single}, "x.hdf5": {"\x89HDF\r\n\x1a\n", minari}, "x.arrow": {"", minari},
+		"short.npz": {"PK\x03\x04", archive},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), minari) != (c.want == minari) ||
+			strings.Contains(err.Error(), archive) != (c.want == archive || c.want == minari) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), minari) {
+		t.Errorf("a folder: error %v", err)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "absent")); err == nil || strings.Contains(err.Error(), minari) {
+		t.Errorf("no file: error %v", err)
 	}
 }

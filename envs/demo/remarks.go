@@ -55,7 +55,7 @@ func (s *Set) Remarks() (out []string) {
 	shape := s.ObservationShape
 	switch {
 	case s.Replay != nil || len(s.Trajectories) == 0 || s.Trajectories[0].Frames != nil:
-	case len(shape) == 0 && s.whole():
+	case s.ObservationSize() == 1 && s.whole():
 		out = append(out, "observations are single whole numbers, and are read as one feature: states that are only "+
 			"numbered need a feature each, 1 in that state and 0 in others")
 	case len(shape) > 1:

@@ -17,27 +17,28 @@ func TestRemarks(t *testing.T) {
 		return &Set{Description: Description{ObservationShape: shape, Actions: actions},
 			Trajectories: []Trajectory{{Observations: observations, Actions: taken, Terminated: true}}}
 	}
-	endless := of([]int{1}, 2, []float32{1, 2, 3}, 0, 1)
+	endless := of([]int{1}, 2, []float32{1, 2.5, 3}, 0, 1)
 	endless.Trajectories[0].Terminated = false
-	failed := of([]int{1}, 2, []float32{1, 2, 3}, 0, 1)
+	failed := of([]int{1}, 2, []float32{1, 2.5, 3}, 0, 1)
 	failed.Incomplete = "of 3 episodes, 1 was cut off"
-	mixed := of([]int{1}, 2, []float32{1, 2, 3}, 0, 1)
+	mixed := of([]int{1}, 2, []float32{1, 2.5, 3}, 0, 1)
 	mixed.Trajectories = append(mixed.Trajectories, endless.Trajectories[0])
 	for name, c := range map[string]struct {
 		set  *Set
 		want []string
 	}{
-		"nothing to say": {of([]int{1}, 2, []float32{1, 2, 3}, 0, 1), nil},
+		"nothing to say": {of([]int{1}, 2, []float32{1, 2.5, 3}, 0, 1), nil},
 		"an action that never occurs, and states by number": {of(nil, 3, []float32{1, 2, 3}, 1, 2),
 			[]string{"1 of 3 actions never occur: 0;", "single whole numbers"}},
-		"a number that is not whole": {of(nil, 2, []float32{1, 2.5, 3}, 0, 1), nil},
+		"states by number in one row": {of([]int{1}, 2, []float32{1, 2, 3}, 0, 1), []string{"single whole numbers"}},
+		"a number that is not whole":  {of(nil, 2, []float32{1, 2.5, 3}, 0, 1), nil},
 		"pictures of another layout": {of([]int{1, 2, 1}, 2, []float32{1, 2, 3, 4, 5, 6}, 0, 1),
 			[]string{"[1 2 1] are read as 2"}},
 		"pictures in no sequence": {of([]int{2, 1, 1}, 2, []float32{1, 2, 3, 4, 5, 6}, 0, 1),
 			[]string{"each observation is the one before it without its first frame"}},
-		"many that never occur": {of([]int{1}, 1e9, []float32{0, 1, 2}, 1e9-1, 1e9-2),
+		"many that never occur": {of([]int{1}, 1e9, []float32{0, 1.5, 2}, 1e9-1, 1e9-2),
 			[]string{"999999998 of 1000000000 actions never occur: 0 1 2 3 4 5 6 7 8 9 …"}},
-		"one action": {of([]int{1}, 1, []float32{0, 1, 2}, 0, 0), []string{"only one action was ever taken"}},
+		"one action": {of([]int{1}, 1, []float32{0, 1.5, 2}, 0, 0), []string{"only one action was ever taken"}},
 		"a feature that never changes": {of([]int{3}, 2, []float32{1, 2, 3, 4, 2, 3, 5, 2, 3}, 0, 1),
 			[]string{"the same in all observations: 1 2 of 3"}},
 		"no end that is known":     {endless, []string{"no trajectory is marked as terminated or truncated"}},

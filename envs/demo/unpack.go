@@ -61,9 +61,9 @@ func (s *source) fail(name, text string, args ...any) {
 	}
 }
 
-// flags reads truth values; integers 0 and 1 will do.
+// flags reads truth values; numbers 0 and 1 will do.
 func (s *source) flags(name string, n int) []bool {
-	a := s.array(name, 1, n, npz.Bool, npz.Int64)
+	a := s.array(name, 1, n, npz.Bool, npz.Int64, npz.Float64, npz.Float32)
 	out := make([]bool, len(a.Data))
 	for i, v := range a.Data {
 		if v != 0 && v != 1 {
@@ -76,8 +76,8 @@ func (s *source) flags(name string, n int) []bool {
 
 // integers reads whole numbers from low to high, be they integers or floats.
 func (s *source) integers(name string, n int, low, high float64) []int {
-	a := s.array(name, 1, n, npz.Int64, npz.Float64, npz.Float32, npz.Bool)
-	if err := a.CheckWhole("it"); err != nil {
+	a := s.array(name, 1, n, npz.Int64, npz.Float64, npz.Float32)
+	if err := a.CheckWhole(""); err != nil {
 		s.fail(name, "%v", err)
 	}
 	for i, v := range a.Data {

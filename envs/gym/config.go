@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -109,11 +110,19 @@ func (c Config) withDefaults() (Config, error) {
 	if c.ID == "" {
 		return c, fmt.Errorf("gym: Config.ID is empty, want the id of a Gymnasium environment, such as CartPole-v1")
 	}
-	for name, n := range map[string]*int{"Workers": &c.Workers, "EnvsPerWorker": &c.EnvsPerWorker} {
-		if *n < 0 || *n > 1<<12 {
-			return c, fmt.Errorf("gym: Config.%s is %d, want 1 to %d", name, *n, 1<<12)
+	for _, count := range []struct {
+		name string
+		n    *int
+	}{{"Workers", &c.Workers}, {"EnvsPerWorker", &c.EnvsPerWorker}} {
+		if *count.n < 0 || *count.n > 1<<12 {
+			return c, fmt.Errorf("gym: Config.%s is %d, want 1 to %d", count.name, *count.n, 1<<12)
 		}
-		*n = max(*n, 1)
+		*count.n = max(*count.n, 1)
+	}
+	for _, folder := range c.PythonPath {
+		if _, err := os.Stat(folder); err != nil {
+			return c, fmt.Errorf("gym: --python-path %s: %w; want a folder with Python modules", folder, err)
+		}
 	}
 	c.Autoreset = cmp.Or(c.Autoreset, SameStep)
 	if c.Autoreset != SameStep && c.Autoreset != Disabled {

@@ -332,6 +332,15 @@ func TestOpeningSaysWhatIsMissing(t *testing.T) {
 		[]byte("raise ImportError('a library of its own is missing')\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	own := t.TempDir()
+	for name, text := range map[string]string{"moon.py": "import gymnasium, mars\n", "sun.py": "import gymnasium\n"} {
+		if err := os.WriteFile(filepath.Join(own, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ofOwn := func(module string) Config {
+		return Config{ID: "CartPole-v1", Imports: []string{module}, PythonPath: []string{own}}
+	}
 	with := func(change func(*Config)) Config {
 		c := Config{ID: "CartPole-v1"}
 		change(&c)
@@ -349,12 +358,19 @@ func TestOpeningSaysWhatIsMissing(t *testing.T) {
 			[]string{"starting: ImportError: a library of its own is missing", "gymnasium.py"}, false},
 		"no module": {with(func(c *Config) { c.Imports = []string{"moonbase"} }),
 			[]string{"moonbase is not installed", mend}, true},
+		"what a module imports": {ofOwn("moon"),
+			[]string{"mars, which the module moon imports, is not installed", mend}, true},
+		"a file's name": {ofOwn("sun.py"), []string{"no Python module sun.py: modules are named without .py, as sun,",
+			"--python-path"}, true},
+		"no folder": {with(func(c *Config) { c.PythonPath = []string{own, own + "/absent"} }),
+			[]string{"--python-path " + own + "/absent: ", "want a folder"}, true},
+		"negative": {Config{ID: "CartPole-v1", Workers: -1, EnvsPerWorker: -2}, []string{"Config.Workers is -1"}, true},
 		"no such id": {with(func(c *Config) { c.ID = "CartPool-v1" }), []string{"CartPool-v1", "doesn't exist",
 			"--import"}, true},
 		"no such option": {with(func(c *Config) { c.Options = map[string]any{"moon": 1} }),
 			[]string{"moon", "unexpected keyword"}, false},
 		"spaces": {Config{ID: "Odd-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)}},
-			[]string{"Odd-v0", "Discrete"}, true},
+			[]string{"Odd-v0", "want Discrete (an ActionWrapper that numbers"}, true},
 		"not JSON": {with(func(c *Config) { c.Options = map[string]any{"f": func() {}} }), []string{"not JSON"},
 			true},
 		"constructor": {with(func(c *Config) { *c = faulty(t, "constructor") }),

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -202,6 +204,7 @@ func (w *worker) overdue() {
 type told struct {
 	Refused   bool   `json:"refused"`
 	Missing   string `json:"missing"`
+	Importer  string `json:"importer"` // the module that imports what is missing; empty for the worker itself
 	ROM       string `json:"rom"`
 	Slot      int    `json:"slot"`
 	Seed      *int64 `json:"seed"`
@@ -234,6 +237,13 @@ func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([
 	var t told
 	if _, err := splitText(body, &t); err != nil {
 		return nil, err
+	}
+	if name, ending := strings.CutSuffix(t.Missing, ".py"); ending && t.Importer == "" {
+		return nil, fmt.Errorf("there is no Python module %s: modules are named without .py, as %s, and --python-path "+
+			"names the folder that they are in", t.Missing, filepath.Base(name))
+	}
+	if t.Importer != "" {
+		t.Missing += ", which the module " + t.Importer + " imports,"
 	}
 	if t.Missing != "" {
 		return nil, fmt.Errorf("%s is not installed for %s; `%s` installs what the project's environments need, and "+

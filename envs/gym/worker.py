@@ -112,7 +112,7 @@ class Worker:
         if not isinstance(self.space, spaces.Box):
             raise Refused(f"its observations are {self.space}, want a Box (the wrapper FlattenObservation makes one of many spaces: in the module that registers the environment, or among the Wrappers of gym.Config)")
         if not isinstance(env.action_space, spaces.Discrete):
-            raise Refused(f"its actions are {env.action_space}, want Discrete")
+            raise Refused(f"its actions are {env.action_space}, want Discrete (an ActionWrapper that numbers the combinations of a MultiDiscrete, or a few values of a Box, makes them so: in the module that registers the environment, or among the Wrappers of gym.Config)")
         self.shape, self.dtype = self.space.shape, self.space.dtype
 
     def allocate(self):
@@ -330,6 +330,13 @@ def versions(modules):
     return {name: metadata.version(name) for name in sorted(names)}
 
 
+def importer(error):
+    """The module whose import failed with the error; "" where that was the worker's own, or Gymnasium's of an environment."""
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    module = [name for name in modules if name.partition(".")[0] != "importlib"][-1]
+    return "" if module.partition(".")[0] in ("__main__", "gymnasium") else module
+
+
 def describe(error):
     """What the other side is told of an exception."""
     slot = getattr(error, "slot", None)
@@ -337,6 +344,7 @@ def describe(error):
     return {
         "refused": isinstance(error, Refused),
         "missing": str(error) if isinstance(error, Missing) else "",
+        "importer": importer(cause) if isinstance(error, Missing) else "",
         "rom": str(error) if isinstance(error, NoROM) else "",
         "slot": slot,
         "doing": getattr(error, "doing", ""),

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -104,8 +105,8 @@ func bytesInOrder(dtype, fortran string, shape []int) bool {
 	return strings.TrimLeft(dtype, "<>|=") == "u1" && (fortran != "True" || len(shape) <= 1)
 }
 
-// readTexts reads one .npy stream of texts: of at most one dimension, of a dtype U (four bytes a character) or S (one
-// byte), and no more of them than the limit, unless that is 0.
+// readTexts reads one .npy stream of texts: of at most one dimension, of a dtype U (four bytes a character) or S (in
+// UTF-8), and no more of them than the limit, unless that is 0.
 func readTexts(r io.Reader, limit int) ([]string, error) {
 	dtype, _, shape, err := readHeader(r)
 	if err != nil {
@@ -141,8 +142,13 @@ func readTexts(r io.Reader, limit int) ([]string, error) {
 			points := make([]rune, n)
 			for k := range points {
 				points[k] = rune(order.Uint32(raw[width*k:]))
+				if !utf8.ValidRune(points[k]) {
+					return nil, fmt.Errorf("text %d holds %#x, which is no character", i, uint32(points[k]))
+				}
 			}
 			text = string(points)
+		} else if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("text %d is not UTF-8; np.char.decode(array, ENCODING) makes texts of bytes", i)
 		}
 		texts = append(texts, strings.TrimRight(text, "\x00"))
 	}

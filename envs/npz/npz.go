@@ -168,6 +168,9 @@ func owned(f *os.File, size int64, path string) (*Archive, error) {
 	return a, nil
 }
 
+// ErrSum is the error of OpenSummed for a file that has another SHA-256.
+var ErrSum = errors.New("one of them is damaged, or belongs to another file")
+
 // OpenSummed is Open of a file whose SHA-256, in hexadecimal digits, has to be sum, which its description says. The
 // digest and the arrays are read from one open file, which nobody can exchange in between.
 func OpenSummed(path, sum, description string) (*Archive, error) {
@@ -178,8 +181,8 @@ func OpenSummed(path, sum, description string) (*Archive, error) {
 	h := sha256.New()
 	size, err := io.Copy(h, f)
 	if is := hex.EncodeToString(h.Sum(nil)); err == nil && is != sum {
-		err = fmt.Errorf("it has the SHA-256 %s, its description %s says %s: one of them is damaged, or belongs to "+
-			"another file", is, filepath.Base(description), sum)
+		err = fmt.Errorf("it has the SHA-256 %s, its description %s says %s: %w", is, filepath.Base(description), sum,
+			ErrSum)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("npz: %s: %w", path, err), f.Close())
@@ -252,7 +255,7 @@ func (a *Archive) Shape(name string) ([]int, error) {
 	return shape, err
 }
 
-// Text reads an array of that name which holds one text, as of np.array("rbf"), in ASCII or UTF-32.
+// Text reads an array of that name which holds one text, as of np.array("rbf"), in UTF-8 or UTF-32.
 func (a *Archive) Text(name string) (string, error) {
 	texts, err := a.Texts(name)
 	if err == nil && len(texts) != 1 {
@@ -264,7 +267,7 @@ func (a *Archive) Text(name string) (string, error) {
 	return texts[0], nil
 }
 
-// Texts reads an array of that name which holds texts, as of np.array(["left", "right"]), in ASCII or UTF-32.
+// Texts reads an array of that name which holds texts, as of np.array(["left", "right"]), in UTF-8 or UTF-32.
 func (a *Archive) Texts(name string) ([]string, error) {
 	var out []string
 	err := a.read(name, func(r io.Reader) (err error) { out, err = readTexts(r, a.Limit); return err })

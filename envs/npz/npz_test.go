@@ -290,6 +290,24 @@ func TestObjectsAreNoTexts(t *testing.T) {
 	}
 }
 
+// TestTextsOfAnotherEncoding are refused, those in UTF-8 are read.
+func TestTextsOfAnotherEncoding(t *testing.T) {
+	bytesOf := func(text string) []byte {
+		return header("{'descr': '|S2', 'fortran_order': False, 'shape': (2,)}", []byte(text))
+	}
+	got, err := readTexts(bytes.NewReader(bytesOf("a\x00ä")), 0)
+	if err != nil || !slices.Equal(got, []string{"a", "ä"}) {
+		t.Errorf("UTF-8: %q, error %v", got, err)
+	}
+	points := header("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", []byte{0, 0xd8, 0, 0})
+	for want, stored := range map[string][]byte{"text 1 is not UTF-8": bytesOf("a\x00\xe4\x00"),
+		"text 0 holds 0xd800": points} {
+		if got, err := readTexts(bytes.NewReader(stored), 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q, error %v, want %q", got, err, want)
+		}
+	}
+}
+
 func TestWritesTexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.npz")
 	want := map[string]string{"verdict": "größe Ω", "empty": ""}

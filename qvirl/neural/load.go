@@ -2,7 +2,10 @@ package neural
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -61,6 +64,11 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 func readDescription(dir string) (*description, error) {
 	path, d := filepath.Join(dir, DescriptionFile), new(description)
 	if err := atomicfile.ReadJSON(path, d); err != nil {
+		unfinished := filepath.Join(dir, CheckpointDir)
+		if _, missing := os.Stat(unfinished); missing == nil && errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("neural: %s holds no model yet: %s is of a training that has not ended, with which "+
+				"the command that began it goes on", dir, unfinished)
+		}
 		return nil, fmt.Errorf("neural: %s holds no model: %w", dir, err)
 	}
 	if d.Format != modelFormat {
@@ -103,6 +111,9 @@ func arrayName(parameter string) string { return strings.ReplaceAll(parameter, "
 
 // DescriptionFile is the file in a model's folder that makes it one.
 const DescriptionFile = "model.json"
+
+// CheckpointDir is the folder in a model's folder where the state of its training lies until it ends.
+const CheckpointDir = "checkpoint"
 
 const (
 	weightsFile = "weights.npz"

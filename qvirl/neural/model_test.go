@@ -85,6 +85,14 @@ func TestStoredModelsPredictTheSame(t *testing.T) {
 	if _, err := Load[classifier](t.TempDir(), "go"); err == nil || !strings.Contains(err.Error(), "holds no model") {
 		t.Errorf("error %v for an empty folder", err)
 	}
+	unfinished := t.TempDir()
+	if err := os.Mkdir(filepath.Join(unfinished, CheckpointDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load[classifier](unfinished, "go"); err == nil ||
+		!strings.Contains(err.Error(), "checkpoint is of a training that has not ended") {
+		t.Errorf("error %v for an interrupted training", err)
+	}
 }
 
 // TestWeightsOfAnotherModelAreRefused, as an interruption leaves them that comes while one model is stored in the place

@@ -136,7 +136,12 @@ func (r *reader) demos() []mdp.Step {
 		return nil
 	}
 	if len(a.Shape) != 2 || a.Shape[1] != 2 {
-		r.err = fmt.Errorf("%s has the shape %v, want [n, 2]: a state and an action in each row", demos, a.Shape)
+		flat := ""
+		if n := len(a.Shape); n > 2 && a.Shape[n-1] == 2 {
+			flat = ", as reshape(-1, 2) gives"
+		}
+		r.err = fmt.Errorf("%s has the shape %v, want [n, 2]: a state and an action in each row%s", demos, a.Shape,
+			flat)
 		return nil
 	}
 	steps := make([]mdp.Step, a.Shape[0])

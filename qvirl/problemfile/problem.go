@@ -219,7 +219,13 @@ func (r *reader) checkNames() error {
 		forms = append([]string{priorStd}, forms...)
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("missing %s; it holds %s", strings.Join(missing, ", "), strings.Join(r.archive.Names(), ", "))
+		hint := ""
+		if r.archive.Has("data") && r.archive.Has("indices") && r.archive.Has("indptr") {
+			hint = fmt.Sprintf("; of transitions that SciPy's save_npz stored, np.savez takes data, indices and "+
+				"indptr of the CSR matrix as %s, %s and %s, with the other arrays", probs, indices, rowStarts)
+		}
+		return fmt.Errorf("missing %s; it holds %s%s", strings.Join(missing, ", "),
+			strings.Join(r.archive.Names(), ", "), hint)
 	}
 	if r.archive.Has(transitions) && r.archive.Has(probs) {
 		return fmt.Errorf("it holds both %s and %s; want one of them", transitions, probs)

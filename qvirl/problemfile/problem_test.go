@@ -364,6 +364,14 @@ func TestBadProblems(t *testing.T) {
 			"prior_mean[1] = +Inf"},
 		"demos shape": {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 4) },
 			"demos has the shape [4]"},
+		"demos by trajectory": {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 1, 2, 2) },
+			"demos has the shape [1 2 2], want [n, 2]: a state and an action in each row, as reshape(-1, 2) gives"},
+		"SciPy's own file": {func(m map[string]npz.Array) {
+			clear(m)
+			for _, name := range []string{"data", "indices", "indptr", "shape", "format"} {
+				m[name] = npz.Ints([]int{1}, 1)
+			}
+		}, "indptr of the CSR matrix as transitions_probs, transitions_indices and transitions_indptr"},
 		"half a demo": {func(m map[string]npz.Array) { m["demos"] = npz.Floats([]float64{0, 0, 1, 0.5}, 2, 2) },
 			"demos[1,1] = 0.5, want a whole number"},
 		"truth values as demos": {func(m map[string]npz.Array) {

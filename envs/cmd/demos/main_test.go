@@ -54,7 +54,9 @@ func TestConvertAndShow(t *testing.T) {
 	want := out + ": 2 trajectories of Moonbase-v0, 3 transitions\n" +
 		"  observations [1], 4 actions, taken 1, 2, 0, 0 times\n  by the pilot\n  ends: 2 terminated\n" +
 		"  return 4.00 ± 1.41, from 3.00 to 5.00\n" +
-		"  note: 2 of 4 actions never occur: 2 3; actions count from 0, wherever the environment's begin\n"
+		"  note: 2 of 4 actions never occur: 2 3; actions count from 0, wherever the environment's begin\n" +
+		"  note: observations are single whole numbers, and are read as one feature: states that are only numbered " +
+		"need a feature each, 1 in that state and 0 in others\n"
 	if stdout != want {
 		t.Errorf("convert says\n%s\nwant\n%s", stdout, want)
 	}
@@ -169,6 +171,11 @@ func TestConvertReplacesNothingUnasked(t *testing.T) {
 	if read() == before {
 		t.Error("--force left the file as it was")
 	}
+	out = filepath.Join(dir, "recorded.npz") // the description of which lies beside the text
+	convert("", text, "--out", out)
+	convert("recorded.npz exists already", text, "--out", out)
+	convert("", text, "--out", out, "--force")
+	convert("that is read", out, "--plain", "--out", out, "--force")
 	flat := filepath.Join(dir, "flat.npz")
 	if err := npz.Write(flat, map[string]npz.Array{"obs": npz.Floats([]float64{0}, 1, 1),
 		"next_obs": npz.Floats([]float64{0}, 1, 1), "action": npz.Ints([]int{0}, 1),

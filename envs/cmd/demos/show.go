@@ -57,7 +57,7 @@ in place of observations, the episode is played again, and checked.`,
 				if filepath.Ext(picture) != ".png" {
 					return fmt.Errorf("--frames %s: want a name that ends in .png", picture)
 				}
-				if err := command.CheckOutput(force, []string{picture}, demo.Files(args[0])...); err != nil {
+				if err := command.CheckOutput(force, []string{picture}, demo.Inputs(args[0])...); err != nil {
 					return err
 				}
 			}
@@ -259,7 +259,7 @@ func convert(cmd *cobra.Command, path string, o *convertOptions) error {
 		return err
 	}
 	set.Replay = nil
-	if err := command.CheckOutput(o.force, demo.Files(o.out), demo.Files(path)...); err != nil {
+	if err := command.CheckOutput(o.force, demo.Files(o.out), demo.Inputs(path)...); err != nil {
 		return err
 	}
 	if err := set.Write(o.out); err != nil {

@@ -66,7 +66,7 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if filepath.Ext(o.out) != ".nc" {
 		return fmt.Errorf("--out %s: want a name that ends in .nc", o.out)
 	}
-	if err := command.CheckOutput(o.force, []string{o.out}, demo.Files(o.demos)...); err != nil {
+	if err := command.CheckOutput(o.force, []string{o.out}, demo.Inputs(o.demos)...); err != nil {
 		return err
 	}
 	m, err := catalogue.Load(o.model, o.backend)

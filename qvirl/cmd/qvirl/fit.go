@@ -144,10 +144,11 @@ problems take minutes).`,
 		"it is written all the same")
 	f.IntVar(&o.check, "check", 0, "simulate this many problems like this one, at least 20, and test the calibration "+
 		"of the method on them")
-	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
+	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default "+
+		"config; --seed, --lambda, --nodet and --backend, if given, win over it")
 	f.StringVar(&o.backend, "backend", "", "qvirl-matched, qvirl and qvirl-refined: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
-	f.StringVar(&o.format, "format", "", "npz or netcdf (default: by the ending of --out, .nc for netcdf)")
+	f.StringVar(&o.format, "format", "", "npz or netcdf (default: by the ending of --out, .npz or .nc)")
 	f.BoolVar(&o.summary, "summary", false, "print a table of the posterior: means, intervals, Monte Carlo errors")
 	o.memory.AddTo(c)
 	for _, name := range []string{"problem", "out"} {
@@ -232,16 +233,28 @@ func (o *fitOptions) validate() error {
 	if o.check != 0 && o.check < sbc.MinProblems {
 		return fmt.Errorf("--check %d: want none or at least %d simulated problems", o.check, sbc.MinProblems)
 	}
-	if o.format == "" {
-		o.format = formatNPZ
-		if filepath.Ext(o.out) == ".nc" {
-			o.format = formatNetCDF
-		}
+	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
+		return err
 	}
-	if o.format != formatNPZ && o.format != formatNetCDF {
+	return check.First(o.setFormat(), o.replaceable())
+}
+
+// setFormat sets the format by the ending of the answer's name where the options do not, and refuses a contradiction.
+func (o *fitOptions) setFormat() error {
+	named := map[string]string{".npz": formatNPZ, ".nc": formatNetCDF}[strings.ToLower(filepath.Ext(o.out))]
+	switch {
+	case o.format == "" && named == "":
+		return fmt.Errorf("--out %s: want a name that ends in .npz or .nc, or --format, which says what is written",
+			o.out)
+	case o.format == "":
+		o.format = named
+	case o.format != formatNPZ && o.format != formatNetCDF:
 		return fmt.Errorf("--format %q: want %s or %s", o.format, formatNPZ, formatNetCDF)
+	case named != "" && named != o.format:
+		return fmt.Errorf("--out %s: the ending stands for %s, and --format asks for %s; change one of them", o.out,
+			named, o.format)
 	}
-	return check.First(atomicfile.Check(o.out, o.problem, o.configFile), o.replaceable())
+	return nil
 }
 
 // read reads the problem, if there is memory for it, and notes what of the file may have been meant otherwise.

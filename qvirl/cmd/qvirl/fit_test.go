@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"math"
 	"os"
 	"slices"
@@ -187,6 +188,69 @@ func TestFitForArviZ(t *testing.T) {
 		t.Error("the format zarr was accepted")
 	}
 	expect(t, "the format zarr", errs, "npz or netcdf")
+}
+
+// TestNamesSayTheFormat: an answer's name is never that of another kind of file.
+func TestNamesSayTheFormat(t *testing.T) {
+	for _, c := range []struct{ out, format, want, err string }{
+		{"a.npz", "", "npz", ""}, {"a.NC", "", "netcdf", ""}, {"a", "npz", "npz", ""}, {"a.h5", "netcdf", "netcdf", ""},
+		{"a.nc", "netcdf", "netcdf", ""}, {"a.json", "", "", "--out a.json: want a name that ends in .npz or .nc"},
+		{"a", "", "", "want a name that ends in .npz or .nc, or --format"},
+		{"a.npz", "netcdf", "", "the ending stands for npz, and --format asks for netcdf"},
+		{"a.nc", "npz", "", "the ending stands for netcdf, and --format asks for npz"},
+	} {
+		o := fitOptions{out: c.out, format: c.format}
+		err := o.setFormat()
+		if c.err == "" && (err != nil || o.format != c.want) || c.err != "" && (err == nil ||
+			!strings.Contains(err.Error(), c.err)) {
+			t.Errorf("--out %s --format %q: %q, error %v, want %q", c.out, c.format, o.format, err, c.want+c.err)
+		}
+	}
+}
+
+// TestFitFlagsWinOverTheConfig: those that are given do, wherever the config has the field.
+func TestFitFlagsWinOverTheConfig(t *testing.T) {
+	inScratch(t)
+	writeProblem(t, false)
+	const short = `{"Samples": 80, "Warmup": 40, "MinESS": 4, "MaxIterations": 100`
+	for name, text := range map[string]string{"plain.json": short + `}`, "seed.json": short + `, "seed": 7}`,
+		"lambda.json": `{"lambda": 1}`} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	means := func(config string, flags ...string) []float64 {
+		t.Helper()
+		status, _, errs := run(t, append([]string{"fit", "--problem", "problem.npz", "--method", "policywalk",
+			"--config", config, "--out", "a.npz"}, flags...)...)
+		if status != 0 {
+			t.Fatal(errs)
+		}
+		return readAnswer(t, "a.npz").arrays["reward_mean"].Data
+	}
+	third, seventh := means("plain.json", "--seed", "3"), means("plain.json", "--seed", "7")
+	if got := means("seed.json", "--seed", "3"); !slices.Equal(got, third) || slices.Equal(got, seventh) {
+		t.Errorf("with --seed 3: %v, want %v", got, third)
+	}
+	if got := means("seed.json"); !slices.Equal(got, seventh) {
+		t.Errorf("without --seed: %v, want the config's, %v", got, seventh)
+	}
+	status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "avril", "--config", "lambda.json",
+		"--lambda", "-1", "--out", "b.npz")
+	if status != 1 || !strings.Contains(errs, "Lambda = -1") {
+		t.Errorf("--lambda -1 over 1: status %d, %s", status, errs)
+	}
+	for _, c := range []struct{ object, want string }{
+		{`{"Start": {"seed": 1, "Steps": 2}, "Match": null, "SEED": [3]}`, `{"Match":null,"Start":{"Steps":2}}`},
+		{"", ""}, {"3", "3"},
+	} {
+		if got := withField(json.RawMessage(c.object), "Seed", nil); string(got) != c.want {
+			t.Errorf("%s without Seed: %s, want %s", c.object, got, c.want)
+		}
+	}
+	if got := withField(nil, "Lambda", 0.5); string(got) != `{"Lambda":0.5}` {
+		t.Errorf("with Lambda: %s", got)
+	}
 }
 
 // Without a verdict nothing is judged, and the answer says so.

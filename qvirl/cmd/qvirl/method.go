@@ -26,30 +26,27 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 	if err != nil {
 		return nil, err
 	}
-	override := json.RawMessage(text)
 	trained := []string{method.Matched, method.QVIRL}
-	of := map[string][]string{"lambda": {method.AVRIL}, "nodet": {method.ValueWalk}, "backend": append(trained,
-		method.Refined), "refine": trained}
-	for flag, methods := range of {
-		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
-			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "),
-				o.method)
+	computed := append(slices.Clone(trained), method.Refined) // on a backend
+	for _, of := range []struct {
+		flag    string
+		methods []string
+	}{{"lambda", []string{method.AVRIL}}, {"nodet", []string{method.ValueWalk}}, {"backend", computed},
+		{"refine", trained}} {
+		if flags.Changed(of.flag) && !slices.Contains(of.methods, o.method) {
+			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", of.flag,
+				strings.Join(of.methods, " or "), o.method)
 		}
 	}
-	switch o.method {
-	case method.AVRIL:
-		if math.IsNaN(o.lambda) || math.IsInf(o.lambda, 0) {
-			return nil, fmt.Errorf("--lambda %g: want a finite number that is not negative", o.lambda)
-		}
-		override = withField(override, "Lambda", o.lambda)
-	case method.ValueWalk:
-		override = withField(override, "NoDeterminant", o.noDet)
+	if math.IsNaN(o.lambda) || math.IsInf(o.lambda, 0) {
+		return nil, fmt.Errorf("--lambda %g: want a finite number that is not negative", o.lambda)
 	}
+	override := o.given(flags, text)
 	m, err := qvirl.NewMethod(o.method, qvirl.Options{Seed: o.seed, Backend: o.backend, Config: override})
 	if err != nil {
 		return nil, overlay.OfFile(o.configFile, err)
 	}
-	if flags.Changed("backend") || override != nil && slices.Contains(of["backend"], o.method) { // for Adam alone
+	if flags.Changed("backend") || override != nil && slices.Contains(computed, o.method) { // for Adam alone
 		if _, err := describeBackend(o.backend, stderr); err != nil {
 			return nil, err
 		}
@@ -57,17 +54,36 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 	return o.refined(m)
 }
 
-// withField adds a field of a finite value to a JSON object that lacks it; what is no object stays as it is, for the
-// method to refuse.
+// given returns the JSON object of a --config in which the flags that were given win.
+func (o *fitOptions) given(flags *pflag.FlagSet, object json.RawMessage) json.RawMessage {
+	for _, field := range []struct {
+		flag, name string
+		value      any // nil where the method is told by its options
+	}{{"seed", "Seed", nil}, {"backend", "Backend", nil}, {"lambda", "Lambda", o.lambda},
+		{"nodet", "NoDeterminant", o.noDet}} {
+		if flags.Changed(field.flag) {
+			object = withField(object, field.name, field.value)
+		}
+	}
+	return object
+}
+
+// withField sets a field of a JSON object to a finite value, in place of those of the same name in the object and in
+// its parts; nil removes these. No object stays none without a value, and what is no object stays as it is.
 func withField(object json.RawMessage, name string, value any) json.RawMessage {
+	if len(object) == 0 && value != nil {
+		object = json.RawMessage("{}")
+	}
 	var fields map[string]json.RawMessage
-	if len(object) > 0 && json.Unmarshal(object, &fields) != nil {
+	if json.Unmarshal(object, &fields) != nil || fields == nil { // null, for one
 		return object
 	}
-	if fields == nil {
-		fields = map[string]json.RawMessage{}
+	for key, part := range fields {
+		if fields[key] = withField(part, name, nil); strings.EqualFold(key, name) { // as decoding matches them
+			delete(fields, key)
+		}
 	}
-	if _, has := fields[name]; !has {
+	if value != nil {
 		fields[name], _ = json.Marshal(value)
 	}
 	out, _ := json.Marshal(fields)

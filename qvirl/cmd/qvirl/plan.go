@@ -77,7 +77,8 @@ curve a few episodes are played greedily, and in the end the network of the grea
 discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over environment steps.
 
 The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
-that was planned on. After an interruption the same command resumes, and ends with the same apprentice.
+that was planned on. The state of the training is stored at each point of the learning curve; after an interruption
+the same command resumes from the last one, and ends with the same apprentice.
 
 A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner":
 {"gradient_steps": 8}}. The length is how far rewards carry, in standard deviations of the features; without it, as
@@ -169,8 +170,8 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 	return set.Trajectories, used, nil
 }
 
-// sameFolder reports whether two paths lead to one folder that is there.
-func sameFolder(a, b string) bool {
+// sameFile reports whether two paths lead to one file or folder that is there.
+func sameFile(a, b string) bool {
 	first, missing := os.Stat(a)
 	second, err := os.Stat(b)
 	return missing == nil && err == nil && os.SameFile(first, second)
@@ -191,7 +192,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	if sameFolder(o.model, o.out) {
+	if sameFile(o.model, o.out) {
 		return fmt.Errorf("--out %s is the folder of --model, which planning goes on needing; want another", o.out)
 	}
 	run := filepath.Join(o.out, "plan.run.npz")

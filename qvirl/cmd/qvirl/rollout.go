@@ -59,7 +59,7 @@ type rolledOut struct {
 	Method      string    `json:"method"`
 	Environment string    `json:"environment"`
 	Mean        float64   `json:"mean"`
-	Std         float64   `json:"std"` // of the sample
+	Std         *float64  `json:"std,omitempty"` // of the sample; nil of a single episode
 	Returns     []float64 `json:"returns"`
 	Lengths     []int     `json:"lengths"`
 	Seeds       []int64   `json:"seeds"`    // of the episodes
@@ -164,7 +164,11 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 // tell writes the returns of the episodes of a method's apprentice.
 func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restarts int) error {
 	r := set.Returns()
-	result := rolledOut{Method: method, Environment: o.env, Mean: r.Mean, Std: r.Std, Restarts: restarts}
+	result := rolledOut{Method: method, Environment: o.env, Mean: r.Mean, Restarts: restarts}
+	spread := ""
+	if len(set.Trajectories) > 1 {
+		result.Std, spread = &r.Std, fmt.Sprintf(" ± %.2f (standard deviation)", r.Std)
+	}
 	for i := range set.Trajectories {
 		t := &set.Trajectories[i]
 		result.Returns, result.Lengths, result.Seeds = append(result.Returns, t.Return()),
@@ -177,8 +181,8 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	if restarts > 0 {
 		again = fmt.Sprintf(", after %d restarts of the workers", restarts)
 	}
-	fmt.Fprintf(w, "%s in %s, %d episodes: return %.2f ± %.2f (standard deviation)%s\n", method, o.env,
-		len(result.Returns), r.Mean, r.Std, again)
+	fmt.Fprintf(w, "%s in %s, %d episodes: return %.2f%s%s\n", method, o.env, len(result.Returns), r.Mean, spread,
+		again)
 	for i, x := range result.Returns {
 		fmt.Fprintf(w, "  seed %d: %.2f in %d steps\n", result.Seeds[i], x, result.Lengths[i])
 	}

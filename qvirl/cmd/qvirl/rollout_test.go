@@ -129,6 +129,27 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 	}
 }
 
+// TestOneEpisodeHasNoSpread, neither for people nor for programs.
+func TestOneEpisodeHasNoSpread(t *testing.T) {
+	set := &demo.Set{Description: demo.Description{ObservationShape: []int{1}, Actions: 2}}
+	for i, want := range []string{"1 episodes: return 3.00\n",
+		"2 episodes: return 4.00 ± 1.41 (standard deviation)\n"} {
+		set.Trajectories = append(set.Trajectories, demo.Trajectory{Observations: []float32{0, 1}, Actions: []int{1},
+			Rewards: []float64{3 + 2*float64(i)}})
+		for _, asJSON := range []bool{false, true} {
+			o := rolloutOptions{asJSON: asJSON}
+			var out strings.Builder
+			if err := o.tell(&out, set, "bc", 0); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); !asJSON && !strings.Contains(got, want) ||
+				asJSON && strings.Contains(got, `"std"`) != (i > 0) {
+				t.Errorf("%d episodes: %s", i+1, got)
+			}
+		}
+	}
+}
+
 // An interrupted run goes on only with episodes of the same length: a limit is among what the environment depends on.
 func TestTheLimitOfStepsIsAmongWhatTheEnvironmentDependsOn(t *testing.T) {
 	o := environmentOptions{env: "CartPole-v1", options: []string{"sutton_barto_reward=true"}, stepTimeout: time.Second}

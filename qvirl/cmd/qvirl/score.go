@@ -109,6 +109,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	all := set.Trajectories
 	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end],
 		gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
 		return err
@@ -117,9 +118,12 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if err != nil {
 		return err
 	}
-	used, err := countUsed(o.model, o.demos, first, end, set.Trajectories)
+	used, note, err := countUsed(o.model, o.demos, first, end, all)
 	if err != nil {
 		return err
+	}
+	if note != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 	}
 	result := scored{Method: m.Name(), Episodes: end - first, Scores: s, TrainedOn: used}
 	if calibration := m.Calibration(); calibration != nil {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,8 +44,9 @@ type trainOptions struct {
 	exploreEvery            int
 	asJSON, explore, force  bool
 	branches                bool
-	seconds                 float64  // that fit took, of all β
-	ignored, remarks        []string // what task has found in the file and not read, and what it may have meant
+	seconds                 float64   // that fit took, of all β
+	ignored, remarks        []string  // what task has found in the file and not read, and what it may have meant
+	auxiliary               *demo.Set // of aux, as task has read it; nil without one
 }
 
 func newTrain() *cobra.Command {
@@ -187,7 +189,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := o.fits(method, task); err != nil {
 		return err
 	}
-	unlock, err := claim(o.out, filepath.Join(o.out, checkpointDir), o.force)
+	unlock, err := claim(o.out, filepath.Join(o.out, neural.CheckpointDir), o.force)
 	if err != nil {
 		return err
 	}
@@ -203,6 +205,9 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			return err
 		}
 		defer pool.Close()
+		if err := o.checkEnvironment(pool.Spec(), task); err != nil {
+			return err
+		}
 		if err := o.simulate(cmd.Context(), pool, task, listener); err != nil {
 			return err
 		}
@@ -260,7 +265,10 @@ func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) e
 		check.That(o.discount >= 0 && o.discount < 1, "--discount %g: want 0 ≤ γ < 1", o.discount)); err != nil {
 		return err
 	}
-	for _, beta := range o.betas {
+	for i, beta := range o.betas {
+		if slices.Contains(o.betas[:i], beta) {
+			return fmt.Errorf("--beta %g is given twice: want each once to choose among", beta)
+		}
 		if !(beta > 0) || math.IsInf(beta, 1) {
 			return fmt.Errorf("--beta %g: want a positive number that is finite", beta)
 		}
@@ -359,9 +367,6 @@ func claim(out, checkpoint string, force bool) (release func(), err error) {
 	return unlock, nil
 }
 
-// checkpointDir is where the state of a training lies, in the model's folder.
-const checkpointDir = "checkpoint"
-
 // task reads the demonstrations and makes the task, which has one run.
 func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, error) {
 	set, err := demo.Open(o.demos)
@@ -423,14 +428,15 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	t := &neural.Task{
 		Environment: set.Environment, Observation: set.ObservationSize(), Image: neural.ImageOf(set),
 		Actions:  max(set.Actions, o.actions),
-		Discount: o.discount, Beta: o.betas[0], Checkpoint: filepath.Join(o.out, checkpointDir),
+		Discount: o.discount, Beta: o.betas[0], Checkpoint: filepath.Join(o.out, neural.CheckpointDir),
 		HeldOut: set.Trajectories[n:],
 	}
 	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}
 	if o.aux != "" {
-		if run.Aux, err = readAux(ctx, o.aux, t, o.replay()); err != nil {
+		if o.auxiliary, err = readAux(ctx, o.aux, t, o.replay()); err != nil {
 			return nil, nil, err
 		}
+		run.Aux = o.auxiliary.Trajectories
 	}
 	t.Runs = []neural.Run{run}
 	return t, used, nil
@@ -452,6 +458,23 @@ const (
 	exploreKeep     = 40
 	exploreSeed     = 500_000 // far from those of "qvirl rollout"
 )
+
+// checkEnvironment refuses an environment of other shapes than the demonstrations. To draw successors alone, it may
+// have actions that these do not know.
+func (o *trainOptions) checkEnvironment(env gym.Spec, t *neural.Task) error {
+	if env.Size() != t.Observation {
+		return fmt.Errorf("--env %s has observations of %d numbers, %s of %d", o.env, env.Size(), o.demos,
+			t.Observation)
+	}
+	switch more := env.Actions - t.Actions; {
+	case more < 0:
+		return fmt.Errorf("--env %s has %d actions, %s has %d", o.env, env.Actions, o.demos, t.Actions)
+	case more > 0 && (o.explore || o.branches):
+		return fmt.Errorf("--env %s has %d actions, %s has %d; if the others never occur there, say --actions %d",
+			o.env, env.Actions, o.demos, t.Actions, env.Actions)
+	}
+	return nil
+}
 
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
 func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task,
@@ -485,7 +508,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 }
 
 // readAux reads auxiliary trajectories for a task.
-func readAux(ctx context.Context, path string, t *neural.Task, r gym.ReplayOptions) ([]demo.Trajectory, error) {
+func readAux(ctx context.Context, path string, t *neural.Task, r gym.ReplayOptions) (*demo.Set, error) {
 	set, err := gym.OpenDemos(ctx, path, r)
 	if err != nil {
 		return nil, err
@@ -494,7 +517,7 @@ func readAux(ctx context.Context, path string, t *neural.Task, r gym.ReplayOptio
 		return nil, fmt.Errorf("--aux: %s has observations of %d numbers and %d actions, the demonstrations have %d "+
 			"and %d", path, set.ObservationSize(), set.Actions, t.Observation, t.Actions)
 	}
-	return set.Trajectories, nil
+	return set, nil
 }
 
 // parseEpisodes reads "A:B", with 0 ≤ A < B ≤ n; either may be left out, and all of it too.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -106,7 +107,7 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 			!strings.Contains(stdout, "mean log-likelihood") {
 			t.Errorf("%s: status %d, output %q, %q", method, status, stdout, stderr)
 		}
-		if _, err := os.Stat(method + "/" + checkpointDir); err == nil {
+		if _, err := os.Stat(method + "/" + neural.CheckpointDir); err == nil {
 			t.Errorf("%s: the checkpoint was left behind", method)
 		}
 	}
@@ -175,11 +176,12 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	base := []string{"train", "--demos", "demos.npz", "--out", "model", "--backend", "go", "--steps", "1"}
 	with := func(args ...string) []string { return append(append([]string(nil), base...), args...) }
 	for want, args := range map[string][]string{
-		`no method "dqn"`:   with("--method", "dqn", "--beta", "1"),
-		"--beta is missing": with("--method", "iqlearn"),
-		"given twice":       with("--method", "qvirl", "--beta", "3", "--beta", "5"),
-		"--beta 0":          with("--method", "bc", "--beta", "0"),
-		"there is Training": with("--method", "bc", "--beta", "1", "--config", "flat.json"),
+		`no method "dqn"`:         with("--method", "dqn", "--beta", "1"),
+		"--beta is missing":       with("--method", "iqlearn"),
+		"given twice":             with("--method", "qvirl", "--beta", "3", "--beta", "5"),
+		"--beta 1 is given twice": with("--method", "qvirl", "--beta", "1,5,1"),
+		"--beta 0":                with("--method", "bc", "--beta", "0"),
+		"there is Training":       with("--method", "bc", "--beta", "1", "--config", "flat.json"),
 		`no field "prior_std"; there are no such settings`: with("--method", "bc", "--beta", "1", "--config",
 			"std.json"),
 		"--config members.json: bc: config: Members = 3, but bc is no ensemble": with("--method", "bc", "--beta", "1",
@@ -234,6 +236,105 @@ func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
 		"--backend", "go", "--config", "own.json", "--out", "short")
 	if status != 0 || !strings.Contains(stderr, "note: after 1 steps the log-likelihood of the demonstrations is") {
 		t.Errorf("one step of training: status %d, %s", status, stderr)
+	}
+}
+
+// TestFeaturesThatHardlyVaryAreNoted, whatever their offset; not constant ones, nor those that are standardised. Of
+// many features ten are named.
+func TestFeaturesThatHardlyVaryAreNoted(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	noted := func(feature func(f int) float64, features int) string {
+		var d demo.Trajectory
+		for range 200 {
+			for f := range features {
+				d.Observations = append(d.Observations, float32(feature(f)))
+			}
+		}
+		var out strings.Builder
+		noteUnits(&out, &neural.Task{Observation: features, Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}}, nil)
+		return out.String()
+	}
+	x := func(f int) float64 {
+		z := random.NormFloat64()
+		return []float64{0.9 + 0.001*z, 0.9, 1000 + 0.001*z, 0.3 + 0.1*z, 1e-4 * z, -0.5 + 0.001*z}[f]
+	}
+	if got := noted(x, 6); !strings.Contains(got, "next to nothing to the networks: 0, 4, 5; store") ||
+		!strings.Contains(got, `{"Training": {"Unit": 0`) {
+		t.Errorf("features that hardly vary: %q", got)
+	}
+	for what, scale := range map[string]float64{"next to nothing": 1e-4, "saturate": 0.8} {
+		got := noted(func(int) float64 { return scale * random.NormFloat64() }, 3000)
+		if !strings.Contains(got, what) || !strings.Contains(got, ": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …; ") {
+			t.Errorf("%s: %.300q", what, got)
+		}
+	}
+}
+
+// TestAuxiliaryFilesAreChecked as those of demonstrations are.
+func TestAuxiliaryFilesAreChecked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "demos.npz", 3)
+	set, err := demo.Open("demos.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, name := range map[string]string{"Here-v0": "here.npz", "There-v0": "there.npz"} {
+		set.Environment = id
+		if err := set.Write(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"odd.csv": "episode,action,obs_0,obs_1,obs_2,next_obs_0,next_obs_1,next_obs_2,done\n0,0,1,2,3,2,3,4,1\n",
+		"c.json":  `{"Training": {"Hidden": [4], "Batch": 2, "AuxBatch": 2, "Folds": 0}}`} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for aux, want := range map[string][]string{
+		"odd.csv": {"note: odd.csv: arrays of no meaning here, or misspelt, are ignored: done; ",
+			"note: odd.csv: only one action was ever taken"},
+		"there.npz":  {"note: here.npz is of the environment Here-v0, and there.npz of There-v0\n"},
+		"./here.npz": {"note: --aux ./here.npz is the file of --demos"},
+		"demos.npz":  nil,
+	} {
+		_, stderr, status := runQVIRL("train", "--demos", "here.npz", "--aux", aux, "--method", "qvirl", "--beta", "1",
+			"--steps", "1", "--backend", "go", "--config", "c.json", "--out", "model", "--force")
+		if status != 0 {
+			t.Fatalf("%s: %s", aux, stderr)
+		}
+		for _, text := range want {
+			if !strings.Contains(stderr, text) {
+				t.Errorf("%s: %s, want %q", aux, stderr, text)
+			}
+		}
+		if want == nil && (strings.Contains(stderr, "--aux") || strings.Contains(stderr, "of the environment")) {
+			t.Errorf("%s: %s", aux, stderr)
+		}
+	}
+}
+
+// TestEnvironmentsOfOtherShapesAreRefused before the apprentice meets them. Those of more actions can draw successors.
+func TestEnvironmentsOfOtherShapesAreRefused(t *testing.T) {
+	task := &neural.Task{Observation: 4, Actions: 3}
+	in := environmentOptions{env: "Cart-v0"}
+	exploring := trainOptions{demos: "x.npz", environmentOptions: in, explore: true}
+	drawing := trainOptions{demos: "x.npz", environmentOptions: in, successors: 2}
+	for _, c := range []struct {
+		o             trainOptions
+		size, actions int
+		want          string
+	}{
+		{exploring, 4, 3, "<nil>"}, {drawing, 4, 3, "<nil>"}, {drawing, 4, 5, "<nil>"},
+		{exploring, 6, 3, "--env Cart-v0 has observations of 6 numbers, x.npz of 4"},
+		{exploring, 4, 2, "--env Cart-v0 has 2 actions, x.npz has 3"},
+		{drawing, 4, 2, "--env Cart-v0 has 2 actions, x.npz has 3"},
+		{exploring, 4, 5, "--env Cart-v0 has 5 actions, x.npz has 3; if the others never occur there, say --actions 5"},
+	} {
+		err := c.o.checkEnvironment(gym.Spec{Shape: []int{2, c.size / 2}, Actions: c.actions}, task)
+		if fmt.Sprint(err) != c.want {
+			t.Errorf("%d numbers, %d actions: error %v, want %s", c.size, c.actions, err, c.want)
+		}
 	}
 }
 
@@ -372,6 +473,13 @@ func TestOtherEnvironmentsAreNoticed(t *testing.T) {
 			t.Errorf("%s: %q", c.args, stderr)
 		}
 	}
+	if err := os.Remove("model/" + usedFile); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, status := runQVIRL("score", "--model", "model", "--demos", "Here-v0.npz", "--backend", "go")
+	if status != 0 || !strings.Contains(stderr, "note: model holds no demonstrations.json: whether") {
+		t.Errorf("score of a model that does not tell what it learnt from: status %d, %q", status, stderr)
+	}
 }
 
 // TestTrainingIsRefusedBeforeItFillsTheMemory: one action out of all proportion would make networks of 100 GB.
@@ -443,16 +551,17 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 	if _, stderr, status := runQVIRL(args("--force", "--seed", "2")...); status != 0 || read() == before {
 		t.Errorf("with --force: status %d, %q", status, stderr)
 	}
-	if err := os.Mkdir("model/"+checkpointDir, 0o755); err != nil { // as an interruption leaves it
+	if err := os.Mkdir("model/"+neural.CheckpointDir, 0o755); err != nil { // as an interruption leaves it
 		t.Fatal(err)
 	}
 	if _, stderr, status := runQVIRL(args("--seed", "2")...); status != 0 {
 		t.Errorf("after an interruption: status %d, %q", status, stderr)
 	}
-	if err := os.Mkdir("model/"+checkpointDir, 0o755); err != nil {
+	if err := os.Mkdir("model/"+neural.CheckpointDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("model/"+checkpointDir+"/runs-000.checkpoint", []byte("cannot go on"), 0o644); err != nil {
+	if err := os.WriteFile("model/"+neural.CheckpointDir+"/runs-000.checkpoint", []byte("cannot go on"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, status := runQVIRL(args()...); status != 1 ||
@@ -516,7 +625,7 @@ func TestBetaIsChosen(t *testing.T) {
 		t.Errorf("the model has β = %g and foresees with %.4f; the notes: %s", m.Spec().Beta, m.Calibration().Foreseen,
 			stderr)
 	}
-	if _, err := os.Stat("model/" + checkpointDir); err == nil {
+	if _, err := os.Stat("model/" + neural.CheckpointDir); err == nil {
 		t.Error("the checkpoint is left over")
 	}
 }

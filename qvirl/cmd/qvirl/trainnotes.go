@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
@@ -36,15 +38,28 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 
 // noteDemos says what in the demonstrations may not be as it was meant. config is what replaces the default's fields.
 func (o *trainOptions) noteDemos(w io.Writer, t *neural.Task, config []byte) {
-	if len(o.ignored) > 0 {
-		fmt.Fprintf(w, "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train --help\n", o.demos,
-			strings.Join(o.ignored, ", "))
-	}
-	for _, remark := range o.remarks {
-		fmt.Fprintf(w, "note: %s: %s\n", o.demos, remark)
-	}
+	noteFile(w, o.demos, o.ignored, o.remarks)
 	noteEnvironments(w, o.demos, t.Environment, "--env", o.env)
+	if a := o.auxiliary; a != nil {
+		noteFile(w, o.aux, a.Ignored, a.Remarks())
+		noteEnvironments(w, o.demos, t.Environment, o.aux, a.Environment)
+		if sameFile(o.aux, o.demos) {
+			fmt.Fprintf(w, "note: --aux %s is the file of --demos: auxiliary trajectories tell more where others than "+
+				"the expert acted\n", o.aux)
+		}
+	}
 	noteUnits(w, t, config)
+}
+
+// noteFile says what in a file is ignored, and what was remarked about it.
+func noteFile(w io.Writer, path string, ignored, remarks []string) {
+	if len(ignored) > 0 {
+		fmt.Fprintf(w, "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train --help\n", path,
+			strings.Join(ignored, ", "))
+	}
+	for _, remark := range remarks {
+		fmt.Fprintf(w, "note: %s: %s\n", path, remark)
+	}
 }
 
 // noteEnvironments says so if two things are of environments with different ids; "" is one that is not known.
@@ -55,11 +70,12 @@ func noteEnvironments(w io.Writer, a, environment, b, other string) {
 }
 
 // noteUnits says which features of the demonstrations networks that see them in their own units, as by default, see
-// little of: those that are so small that they are next to nothing, and those of order one that often saturate. config
-// is what replaces the default's fields.
+// little of: those that vary so little that they are next to nothing, and those of order one that often saturate.
+// config is what replaces the default's fields.
 func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 	const (
-		unseen    = 1e-3 // a hundredth of the default's Unit
+		unseen    = 2e-3 // a fiftieth of the default's Unit
+		constant  = 1e-6 // of the largest magnitude: rounding errors
 		saturated = 1
 		often     = 0.1 // of the states
 	)
@@ -67,31 +83,43 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 	if json.Unmarshal(config, &c) == nil && c.Training.Unit != nil || t.Image != (neural.Image{}) {
 		return
 	}
-	features := make([][]float64, t.Observation) // magnitudes
+	features := make([][]float64, t.Observation)
 	for _, d := range t.Runs[0].Demos {
 		for i, x := range d.Observations {
-			features[i%t.Observation] = append(features[i%t.Observation], math.Abs(float64(x)))
+			features[i%t.Observation] = append(features[i%t.Observation], float64(x))
 		}
 	}
 	var small, large []string
 	for f, x := range features {
-		beyond := floats.Count(func(v float64) bool { return v > saturated }, x)
+		if floats.Norm(x, 2) > math.Sqrt(float64(len(x))) { // standardised
+			continue
+		}
+		beyond := floats.Count(func(v float64) bool { return math.Abs(v) > saturated }, x)
+		std := stat.PopStdDev(x, nil)
 		switch name := strconv.Itoa(f); {
-		case floats.Max(x) > 0 && floats.Max(x) < unseen:
+		case std > constant*floats.Norm(x, math.Inf(1)) && std < unseen:
 			small = append(small, name)
-		case floats.Norm(x, 2) <= math.Sqrt(float64(len(x))) && float64(beyond) > often*float64(len(x)):
+		case float64(beyond) > often*float64(len(x)):
 			large = append(large, name)
 		}
 	}
 	const standardised = `--config with {"Training": {"Unit": 0, "Range": 2}} standardises all`
 	if len(small) > 0 {
-		fmt.Fprintf(w, "note: features whose magnitude is nowhere more than %g are next to nothing to the networks: "+
-			"%s; store them in other units, or %s\n", unseen, strings.Join(small, ", "), standardised)
+		fmt.Fprintf(w, "note: features whose standard deviation is less than %g are next to nothing to the networks: "+
+			"%s; store them in other units, without an offset, or %s\n", unseen, some(small), standardised)
 	}
 	if len(large) > 0 {
 		fmt.Fprintf(w, "note: features of order one that are beyond %d in more than a tenth of the states, where the "+
-			"networks see them saturate: %s; %s\n", saturated, strings.Join(large, ", "), standardised)
+			"networks see them saturate: %s; %s\n", saturated, some(large), standardised)
 	}
+}
+
+// some returns the first ten names as text, with an ellipsis where there are more.
+func some(names []string) string {
+	if len(names) > 10 {
+		names = append(slices.Clone(names[:10]), "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does, or

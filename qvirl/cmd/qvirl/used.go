@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -57,31 +56,50 @@ func (u *usedEpisodes) add(i int, t *demo.Trajectory) {
 
 // episodeDigest returns the SHA-256, in hexadecimal, of an episode's observations and actions, whatever file holds it.
 func episodeDigest(t *demo.Trajectory) string {
-	sum := sha256.Sum256(fmt.Append(nil, cmp.Or(t.Digest, t.Sum()), t.Actions))
+	observed := t.Digest
+	if observed == "" {
+		observed = t.Sum()
+	}
+	sum := sha256.Sum256(fmt.Append(nil, observed, t.Actions))
 	return hex.EncodeToString(sum[:])
 }
 
-// countUsed returns how many of the episodes first, …, end−1 of a file, which are given, the model in dir was trained
-// on, as far as its folder tells.
-func countUsed(dir, path string, first, end int, episodes []demo.Trajectory) (int, error) {
+// countUsed returns how many of the episodes first, …, end−1 of a file, all of which are given, the model in dir was
+// trained on, and a note where its folder does not tell, or the file is another than its name promises.
+func countUsed(dir, path string, first, end int, all []demo.Trajectory) (n int, note string, err error) {
 	used, err := readUsed(dir)
-	if err != nil || used == nil {
-		return 0, err
+	if err != nil {
+		return 0, "", err
+	}
+	if used == nil {
+		return 0, fmt.Sprintf("%s holds no %s: whether the model was trained on these episodes cannot be told", dir,
+			usedFile), nil
 	}
 	this, err := newUsedEpisodes(path)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	if this.SHA256 == used.SHA256 {
-		return len(used.among(first, end)), nil
+		return len(used.among(first, end)), "", nil
 	}
-	n := 0
-	for i := range episodes {
-		if slices.Contains(used.Digests, episodeDigest(&episodes[i])) {
-			n++
+	if used.Digests == nil {
+		return 0, fmt.Sprintf("%s is not the file that the model was trained on, which was called %s: whether it was "+
+			"trained on these episodes cannot be told", path, used.File), nil
+	}
+	known := 0
+	for i := range all {
+		if slices.Contains(used.Digests, episodeDigest(&all[i])) {
+			known++
+			if i >= first && i < end {
+				n++
+			}
 		}
 	}
-	return n, nil
+	if known == 0 && this.File == used.File {
+		note = fmt.Sprintf("the model was trained on a file of the same name, but none of the episodes that it learnt "+
+			"from are in %s: it was replaced, or its episodes were changed", path)
+	}
+	return n, note, nil
 }
 
 // among returns those of the episodes first, …, end−1.

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -10,7 +12,7 @@ import (
 )
 
 // TestEpisodesAreKnownInOtherFiles: by what they are, in a converted file in another order too; a folder of before
-// there were digests tells of its own file alone.
+// there were digests tells of its own file alone. What cannot be told, and a file replaced under its name, are noted.
 func TestEpisodesAreKnownInOtherFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 6)
@@ -34,24 +36,39 @@ func TestEpisodesAreKnownInOtherFiles(t *testing.T) {
 	if set, err = demo.Open("converted.npz"); err != nil {
 		t.Fatal(err)
 	}
-	count := func(file string, first, end int, episodes []demo.Trajectory, want int) {
+	count := func(file string, first, end int, all []demo.Trajectory, want int, noted string) {
 		t.Helper()
-		if n, err := countUsed(".", file, first, end, episodes); err != nil || n != want {
-			t.Errorf("%s, episodes %d to %d: %d were learnt from (error %v), want %d", file, first, end-1, n, err, want)
+		n, note, err := countUsed(".", file, first, end, all)
+		if err != nil || n != want || (note == "") != (noted == "") || !strings.Contains(note, noted) {
+			t.Errorf("%s, episodes %d to %d: %d were learnt from (error %v), want %d; noted %q, want %q", file, first,
+				end-1, n, err, want, note, noted)
 		}
 	}
-	count("demos.npz", 1, 6, e[1:6], 2)
-	count("converted.npz", 0, 4, set.Trajectories, 2)
-	count("converted.npz", 0, 1, set.Trajectories[:1], 0)
+	const unknown = "cannot be told"
+	count("demos.npz", 1, 6, e, 2, "")
+	count("converted.npz", 0, 4, set.Trajectories, 2, "")
+	count("converted.npz", 0, 1, set.Trajectories, 0, "")
 	other := e[0] // with another action somewhere
 	other.Actions = append([]int{1 - other.Actions[0]}, other.Actions[1:]...)
-	count("converted.npz", 0, 1, []demo.Trajectory{other}, 0)
+	changed := []demo.Trajectory{other}
+	count("converted.npz", 0, 1, changed, 0, "")
+	if err := os.Rename("converted.npz", "demos.npz"); err != nil {
+		t.Fatal(err)
+	}
+	count("demos.npz", 0, 4, set.Trajectories, 2, "")
+	count("demos.npz", 0, 1, set.Trajectories, 0, "") // but others of the file were
+	count("demos.npz", 0, 1, changed, 0, "none of the episodes that it learnt from are in demos.npz")
 	used.Digests = nil
 	if err := used.write("."); err != nil {
 		t.Fatal(err)
 	}
-	count("demos.npz", 1, 6, e[1:6], 2)
-	count("converted.npz", 0, 4, set.Trajectories, 0)
+	count("demos.npz", 0, 4, set.Trajectories, 0, unknown)
+	writeDemos(t, "demos.npz", 6)
+	count("demos.npz", 1, 6, e, 2, "")
+	if err := os.Remove(usedFile); err != nil {
+		t.Fatal(err)
+	}
+	count("demos.npz", 1, 6, e, 0, unknown)
 }
 
 // TestPicturesAreNoFeatures: though an observation has as many numbers. A replay makes pictures only later.
