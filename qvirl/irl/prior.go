@@ -31,6 +31,9 @@ const (
 var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, as where rewards are " +
 	"known, and this method needs its inverse; the method reference does not")
 
+// ErrNoDensity is the error of what compares densities where a posterior has none.
+var ErrNoDensity = errors.New("there is no density")
+
 // errAllKnown is the error of a prior under which there is nothing to infer.
 var errAllKnown = errors.New("irl: prior covariance is zero everywhere: all rewards would be known; give at least " +
 	"one a standard deviation, and all a tiny one to infer β alone")

@@ -217,7 +217,8 @@ func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 			logs[i] += slope
 		}
 		if err := p.chol.SolveVecTo(&solved, z); err != nil {
-			return nil, fmt.Errorf("matched: the covariance of a warped posterior is ill-conditioned: %w", err)
+			return nil, fmt.Errorf("matched: the covariance of a warped posterior is ill-conditioned: %w: %w",
+				irl.ErrNoDensity, err)
 		}
 		logs[i] -= 0.5 * mat.Dot(z, &solved)
 	}
