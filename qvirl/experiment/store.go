@@ -122,9 +122,12 @@ func (s store) path(unit, key, ending string) string {
 	return filepath.Join(s.dir, UnitsDir, fileName(unit, key)+ending)
 }
 
-// put keeps a finished unit. The record comes last: it is what makes the unit count.
+// put keeps a finished unit. The record is what makes the unit count: it comes last, and a former one goes first.
 func (s store) put(r UnitRecord, rows []Row) error {
-	var err error
+	err := os.Remove(s.path(r.Unit, r.Key, ".json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("experiment: %w", err)
+	}
 	if r.Rows, r.SHA256, err = writeSorted(s.path(r.Unit, r.Key, ".csv"), rows); err != nil {
 		return err
 	}
