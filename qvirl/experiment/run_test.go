@@ -425,7 +425,7 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		"changed rows": {func(u string) error { return os.WriteFile(u+".csv", []byte("x"), 0o644) }, "was changed"},
 		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "a-worlds-0002"},
 		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
-			"is damaged"},
+			"is damaged: unexpected end of JSON input; remove it"},
 	} {
 		dir := t.TempDir()
 		plan := fake(config)
