@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 const (
@@ -231,7 +233,7 @@ func (p Prior) validate(states, actions int) error {
 		return fmt.Errorf("irl: prior mean: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
 			n, states, states*actions)
 	}
-	if err := CheckFinite("prior mean", p.Mean); err != nil {
+	if err := check.Finite("irl: prior mean", p.Mean); err != nil {
 		return err
 	}
 	for i, m := range p.Mean {
@@ -297,7 +299,7 @@ func (p Prior) validateLowRank() error {
 	largest := 0.0
 	for i := 0; i < n; i++ {
 		row := mat.Row(nil, i, p.LowRank)
-		if err := CheckFinite(fmt.Sprintf("prior low-rank factor[%d]", i), row); err != nil {
+		if err := check.Finite(fmt.Sprintf("irl: prior low-rank factor[%d]", i), row); err != nil {
 			return err
 		}
 		scale := floats.Norm(row, 2)
