@@ -106,6 +106,7 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 	if err != nil {
 		return nil, err
 	}
+	defer irl.Close(m)
 	result, err := FitBy(ctx, m, s.name, problem, s.judging, s.progress)
 	if err != nil {
 		return nil, err

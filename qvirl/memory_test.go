@@ -1,9 +1,11 @@
 package qvirl
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/zoo"
 )
 
@@ -31,6 +33,29 @@ func TestMemoryNeedIsThatMeasured(t *testing.T) {
 	large := dense(t, 100)
 	if unknown, largest := MemoryNeed(large, "new"), MemoryNeed(large, "qvirl"); unknown < largest {
 		t.Errorf("a method that is not known needs %g bytes, want at least %g", unknown, largest)
+	}
+}
+
+// closable counts how often a method is closed.
+type closable struct {
+	Method
+	closed *int
+}
+
+func (c closable) Close() error { *c.closed++; return nil }
+
+// TestFitFreesWhatItCompiled: the method that Fit makes is closed, once.
+func TestFitFreesWhatItCompiled(t *testing.T) {
+	was := builders[method.AVRIL]
+	defer func() { builders[method.AVRIL] = was }()
+	closed := 0
+	builders[method.AVRIL] = builder{was.config, func(config any) (Method, error) {
+		m, err := was.build(config)
+		return closable{m, &closed}, err
+	}}
+	r, err := Fit(t.Context(), dense(t, 3), WithMethod(method.AVRIL), WithoutVerdict())
+	if r == nil || !errors.Is(err, ErrNotConverged) || closed != 1 {
+		t.Errorf("error %v; the method was closed %d times", err, closed)
 	}
 }
 

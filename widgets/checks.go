@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // refuse returns an error of the given text if something is wrong.
@@ -16,11 +18,7 @@ func refuse(wrong bool, text string, args ...any) error {
 
 // checkFinite refuses NaN and infinite numbers, naming the field and the index.
 func checkFinite(field string, x []float64) error {
-	at := slices.IndexFunc(x, func(v float64) bool { return !finite(v) })
-	if at < 0 {
-		return nil
-	}
-	return fmt.Errorf("widgets: %s[%d] = %g is not finite", field, at, x[at])
+	return check.All("widgets", check.Finite(field, x))
 }
 
 func checkLength(field string, got, want int, of string) error {

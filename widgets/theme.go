@@ -131,10 +131,6 @@ func ours(err error) error {
 	return nil
 }
 
-// Color returns the colour of a method in every figure, as #rrggbb. Method names are those of result rows, such as
-// "qvirl-maxmean"; another text gets a colour that depends on it alone.
-func Color(name string) string { a, _ := lookup(name); return hex(a.color) }
-
 // Label returns the name under which figures and tables list a method, for instance "QVIRL, max-mean" for
 // "qvirl-maxmean". Another text is its own label; it needs a capital letter or a space, as figures refuse names written
 // like a method's that are none's.

@@ -18,10 +18,10 @@ import (
 )
 
 func TestColors(t *testing.T) {
-	if Color("qvirl") != "#0072b2" || Color("avril") != "#d55e00" || Label("qvirl-maxmean") != "QVIRL, max-mean" {
-		t.Errorf("colours %s and %s, label %q", Color("qvirl"), Color("avril"), Label("qvirl-maxmean"))
+	if colorOf("qvirl") != blue || colorOf("avril") != vermillion || Label("qvirl-maxmean") != "QVIRL, max-mean" {
+		t.Errorf("colours %v and %v, label %q", colorOf("qvirl"), colorOf("avril"), Label("qvirl-maxmean"))
 	}
-	if first, again := Color("another curve"), Color("another curve"); first != again ||
+	if first, again := colorOf("another curve"), colorOf("another curve"); first != again ||
 		Label("another curve") != "another curve" {
 		t.Error("a text that is no method has no stable appearance")
 	}

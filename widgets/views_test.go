@@ -481,8 +481,8 @@ func TestRankECDF(t *testing.T) {
 		m.Panels = append(m.Panels, p)
 	}
 	p := parse(t, m)
-	if p.filled("#dddddd") < 2 || p.stroked(Color("qvirl")) != 1 {
-		t.Errorf("%d bands, %d curves of QVIRL", p.filled("#dddddd"), p.stroked(Color("qvirl")))
+	if p.filled("#dddddd") < 2 || p.stroked(hex(colorOf("qvirl"))) != 1 {
+		t.Errorf("%d bands, %d curves of QVIRL", p.filled("#dddddd"), p.stroked(hex(colorOf("qvirl"))))
 	}
 }
 

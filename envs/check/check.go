@@ -47,6 +47,16 @@ func NotNegative(names string, values ...float64) error {
 		"%s = %g, want a finite number that is not negative")
 }
 
+// Finite wants a list of finite numbers.
+func Finite(name string, list []float64) error {
+	for i, x := range list {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%s[%d] = %g is not finite", name, i, x)
+		}
+	}
+	return nil
+}
+
 // Fraction wants numbers in [0, 1].
 func Fraction(names string, values ...float64) error {
 	return each(names, values, func(x float64) bool { return x >= 0 && x <= 1 }, "%s = %g is outside [0, 1]")

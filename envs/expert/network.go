@@ -162,10 +162,8 @@ func networkOf(widths []int, get func(name string) (*npz.Array, error)) (network
 			if !slices.Equal(a.Shape, shape) {
 				return nil, fmt.Errorf("array %q has the shape %v, want %v", name, a.Shape, shape)
 			}
-			if at := slices.IndexFunc(a.Data, func(x float64) bool {
-				return math.IsNaN(x) || math.IsInf(x, 0)
-			}); at >= 0 {
-				return nil, fmt.Errorf("array %q holds %g at index %d", name, a.Data[at], at)
+			if err := a.CheckFinite("array " + name); err != nil {
+				return nil, err
 			}
 			if k == 0 {
 				l.weights = npz.Narrow[float32](a.Data)

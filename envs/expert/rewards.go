@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -70,12 +71,7 @@ func (w worth) of(observations []float32, actions []int) ([]float64, error) {
 	if len(out) != len(actions) {
 		return nil, fmt.Errorf("expert: Options.Rewards gave %d rewards of %d transitions", len(out), len(actions))
 	}
-	for i, r := range out {
-		if math.IsNaN(r) || math.IsInf(r, 0) {
-			return nil, fmt.Errorf("expert: Options.Rewards[%d] is %g, want a finite number", i, r)
-		}
-	}
-	return out, nil
+	return out, check.Finite("expert: Options.Rewards", out)
 }
 
 // end returns what the end of an episode is worth.

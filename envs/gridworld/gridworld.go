@@ -101,12 +101,7 @@ func New(width, height int, reward []float64, terminal []bool, slip float64, ini
 		return nil, fmt.Errorf("gridworld: size %d×%d needs %d rewards and terminal flags, got %d and %d",
 			width, height, n, len(reward), len(terminal))
 	}
-	for s, r := range reward {
-		if math.IsNaN(r) || math.IsInf(r, 0) {
-			return nil, fmt.Errorf("gridworld: reward[%d] = %g is not finite", s, r)
-		}
-	}
-	if err := check.All("gridworld", check.Fraction("slip", slip)); err != nil {
+	if err := check.All("gridworld", check.Finite("reward", reward), check.Fraction("slip", slip)); err != nil {
 		return nil, err
 	}
 	rows := make([][]mdp.Transition, n*Actions)

@@ -216,6 +216,11 @@ func TestRestoreEnvsOfSeveralWorkers(t *testing.T) {
 			t.Errorf("environment %d: %v, want %v", env, got.Row(k).Float32(), want.Obs.Row(env).Float32())
 		}
 	}
+	refused := Snapshot(`{"kind": "highway", "highway": {}}`)
+	if _, err := p.RestoreEnvs(t.Context(), []int{1, 2}, []Snapshot{snapshots[0], refused}); err == nil ||
+		p.standing[1].snapshot != string(snapshots[0]) || p.standing[2].snapshot != "" || p.standing[3].snapshot == "" {
+		t.Errorf("error %v where one worker refuses, or environments do not stand where they were brought", err)
+	}
 	for name, bad := range map[string]struct {
 		envs      []int
 		snapshots []Snapshot

@@ -190,7 +190,7 @@ func (p *Pool) ResetEnvs(ctx context.Context, envs []int, seeds []int64) (Array,
 			return Array{}, fmt.Errorf("gym: seeds[%d] is %d, want none below 0", k, seed)
 		}
 	}
-	return p.begin(ctx, "reset", askReset, envs, func(slots, which []int) any {
+	return p.begin(ctx, "reset", askReset, envs, nil, func(slots, which []int) any {
 		of := make([]*int64, len(which))
 		if seeds != nil {
 			for i, k := range which {
@@ -201,9 +201,10 @@ func (p *Pool) ResetEnvs(ctx context.Context, envs []int, seeds []int64) (Array,
 	})
 }
 
-// begin asks for the first observations of the given environments, as each does, and returns them [len(envs), …].
-func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, request func(slots, which []int) any) (
-	Array, error) {
+// begin asks for the first observations of the given environments, as each does, and returns them [len(envs), …]. They
+// stand at the snapshots then, if there are any.
+func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, snapshots []Snapshot,
+	request func(slots, which []int) any) (Array, error) {
 	size := p.spec.bytes()
 	out := p.spec.array(len(envs))
 	leaving := func(slots, which []int) any {
@@ -220,6 +221,11 @@ func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, r
 			copy(out.Row(k).Bytes, body[(envs[k]-w.first)*size:])
 			if at := out.Row(k).nan(); at >= 0 {
 				return p.nanFault(envs[k], doing, fmt.Sprintf("observation[%d]", at))
+			}
+			if snapshots != nil {
+				obs := out.Row(k)
+				obs.Bytes = slices.Clone(obs.Bytes)
+				p.standing[envs[k]] = standing{string(snapshots[k]), obs}
 			}
 		}
 		return nil

@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // The environments of the paper's experiments.
@@ -124,15 +123,11 @@ func TestSpacesComeAcross(t *testing.T) {
 	if fmt.Sprint(s.Shape) != "[4]" || s.DType != "float32" || s.Actions != 2 || s.Size() != 4 || p.Len() != 2 {
 		t.Errorf("spec %+v", s)
 	}
-	if !scalar.EqualWithinAbs(s.High[0], 4.8, 1e-6) || s.Low[0] != -s.High[0] || !math.IsInf(s.High[1], 1) ||
-		!math.IsInf(s.Low[3], -1) {
-		t.Errorf("bounds %v to %v", s.Low, s.High)
-	}
 	if s.Versions["gymnasium"] != "1.2.3" {
 		t.Errorf("versions %v", s.Versions)
 	}
 	if s := open(t, pong).Spec(); fmt.Sprint(s.Shape) != "[4 84 84]" || s.DType != "uint8" || s.Actions != 6 ||
-		s.High[7] != 255 || s.Versions["ale-py"] != "0.12.1" {
+		s.Versions["ale-py"] != "0.12.1" {
 		t.Errorf("Pong: %v %v, %d actions, versions %v", s.Shape, s.DType, s.Actions, s.Versions)
 	}
 	start := Config{ID: "Faulty-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)},

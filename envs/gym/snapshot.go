@@ -52,24 +52,13 @@ func (p *Pool) RestoreEnvs(ctx context.Context, envs []int, snapshots []Snapshot
 			return Array{}, err
 		}
 	}
-	obs, err := p.begin(ctx, "restore", askRestore, envs, func(slots, which []int) any {
+	return p.begin(ctx, "restore", askRestore, envs, snapshots, func(slots, which []int) any {
 		states := make([]json.RawMessage, len(which))
 		for i, k := range which {
 			states[i] = json.RawMessage(snapshots[k])
 		}
 		return map[string]any{"envs": slots, "snapshots": states}
 	})
-	if err != nil {
-		return Array{}, err
-	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	for k, env := range envs {
-		at := obs.Row(k)
-		at.Bytes = slices.Clone(at.Bytes)
-		p.standing[env] = standing{string(snapshots[k]), at}
-	}
-	return obs, nil
 }
 
 // Render returns a picture of environment env, which must have been opened with the option "render_mode": "rgb_array".

@@ -35,8 +35,6 @@ type Spec struct {
 	// Shape is the shape of one observation.
 	Shape []int
 	DType DType
-	// Low and High are the bounds of one observation's numbers, in C order; ±Inf where there is none.
-	Low, High []float64
 	// Actions is the number of actions |A|. They are 0, …, |A| − 1 here, wherever Gymnasium's space starts.
 	Actions int
 	// Versions are those of Gymnasium and of the environment's package.

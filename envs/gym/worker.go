@@ -319,8 +319,7 @@ func (w *worker) ready(ctx context.Context, c Config) (Spec, error) {
 		Spec
 		Start int
 	}
-	bounds, err := splitText(body, &answer)
-	if err != nil {
+	if _, err := splitText(body, &answer); err != nil {
 		return Spec{}, err
 	}
 	spec := answer.Spec
@@ -328,10 +327,8 @@ func (w *worker) ready(ctx context.Context, c Config) (Spec, error) {
 	if spec.DType.size() == 0 {
 		return Spec{}, fmt.Errorf("its observations are of the type %s, which the bridge does not know", spec.DType)
 	}
-	if n := spec.Size(); n <= 0 || len(bounds) != 16*n {
-		return Spec{}, fmt.Errorf("its observations have the shape %v and bounds of %d bytes", spec.Shape, len(bounds))
+	if spec.Size() <= 0 {
+		return Spec{}, fmt.Errorf("its observations have the shape %v", spec.Shape)
 	}
-	limits := Array{DType: "float64", Bytes: bounds}.Float64()
-	spec.Low, spec.High = limits[:spec.Size()], limits[spec.Size():]
 	return spec, nil
 }

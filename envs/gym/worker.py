@@ -102,8 +102,6 @@ class Worker:
                 "snapshot": snapshot_kind(self.slots[0].env),
                 "pid": os.getpid(),
             },
-            np.broadcast_to(self.space.low, self.shape).astype("<f8").tobytes(),
-            np.broadcast_to(self.space.high, self.shape).astype("<f8").tobytes(),
         )
 
     def check_spaces(self, spaces):

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // rowTolerance is how far a transition row may be from summing to one. Files written in float32 stay within it.
@@ -222,10 +224,8 @@ func (m *MDP) ExpandReward(reward []float64) ([]float64, error) {
 }
 
 func (m *MDP) expandReward(dst, reward []float64) error {
-	for i, r := range reward {
-		if math.IsNaN(r) || math.IsInf(r, 0) {
-			return fmt.Errorf("mdp: reward[%d] = %g is not finite", i, r)
-		}
+	if err := check.Finite("mdp: reward", reward); err != nil {
+		return err
 	}
 	switch len(reward) {
 	case len(dst):

@@ -20,6 +20,7 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -109,16 +110,10 @@ const renewals = 8
 func fits(ctx context.Context, rng *rand.Rand, n int, w *watch) error {
 	config := json.RawMessage(`{"Steps": 40, "Rounds": 1}`)
 	var method qvirl.Method
-	freed := func() error {
-		if c, ok := method.(interface{ Close() error }); ok {
-			return c.Close()
-		}
-		return nil
-	}
-	defer func() { _ = freed() }()
+	defer func() { _ = irl.Close(method) }()
 	for i := range n {
 		if i%max(n/renewals, 1) == 0 {
-			err := freed()
+			err := irl.Close(method)
 			if err != nil {
 				return err
 			}

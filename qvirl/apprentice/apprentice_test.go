@@ -329,7 +329,7 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("wrong shape: error %v", err)
 	}
 	rewards.Set(3, 1, math.NaN())
-	if _, err := CVaRPolicy(p, rewards, 0.1); err == nil || !strings.Contains(err.Error(), "rewards[3,1]") {
+	if _, err := CVaRPolicy(p, rewards, 0.1); err == nil || !strings.Contains(err.Error(), "rewards[3][1]") {
 		t.Errorf("NaN: error %v", err)
 	}
 	if _, err := CVaR(nil, 0.1); err == nil {

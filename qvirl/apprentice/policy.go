@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/mat"
 )
@@ -114,10 +115,8 @@ func checkRewards(p *irl.Problem, rewards *mat.Dense) error {
 			"sample", n, dim, p.RewardDim())
 	}
 	for i := 0; i < n; i++ {
-		for j, r := range rewards.RawRowView(i) {
-			if math.IsNaN(r) || math.IsInf(r, 0) {
-				return fmt.Errorf("apprentice: rewards[%d,%d] = %g is not finite", i, j, r)
-			}
+		if err := check.Finite(fmt.Sprintf("apprentice: rewards[%d]", i), rewards.RawRowView(i)); err != nil {
+			return err
 		}
 	}
 	return nil

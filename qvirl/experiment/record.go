@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // UnitRecord is the record of a finished unit, kept beside its rows.
@@ -99,7 +101,10 @@ func (r *Record) unitsOf() (units map[string]int, last string) {
 // ReadRecord reads the record of a run from a folder with results.
 func ReadRecord(dir string) (*Record, error) {
 	r := new(Record)
-	return r, readJSON(filepath.Join(dir, RunFile), r)
+	if err := atomicfile.ReadJSON(filepath.Join(dir, RunFile), r); err != nil {
+		return r, fmt.Errorf("experiment: %w", err)
+	}
+	return r, nil
 }
 
 // ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the

@@ -102,8 +102,8 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	return record, nil
 }
 
-// Left checks all that Run checks before it computes, and returns the numbers of the plan's units that Run would
-// compute.
+// Left does all that Run does before it computes: it makes the folder, writes the plan there, and brings published
+// results into files of units. It returns the numbers of the plan's units that Run would compute.
 func Left(plan *Plan, o Options) ([]int, error) {
 	r, err := prepare(plan, o)
 	if err != nil {

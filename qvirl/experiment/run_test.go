@@ -294,6 +294,34 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 	}
 }
 
+// TestUnitsThatCannotBeKeptAnew: a unit whose new rows were not written is computed again, as one between whose two
+// files the run was killed.
+func TestUnitsThatCannotBeKeptAnew(t *testing.T) {
+	want, dir := whole(t), t.TempDir()
+	plan := fake(config)
+	if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := plan.Keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := store{dir, nil}.path("a-worlds-0002", keys[3], ".csv")
+	if err := errors.Join(os.Remove(rows), os.Mkdir(rows, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), plan, Options{Out: dir, Anew: true}); err == nil ||
+		!strings.Contains(err.Error(), rows) {
+		t.Errorf("error %v, want one that names %s", err, rows)
+	}
+	if err := os.Remove(rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil || read(t, dir, RowsFile) != want {
+		t.Errorf("error %v, or rows differ", err)
+	}
+}
+
 // TestRunBetweenTwoFilesOfAnother begins when another process has written its rows and not yet its record.
 func TestRunBetweenTwoFilesOfAnother(t *testing.T) {
 	plan, dir := fake(config), t.TempDir()
@@ -397,7 +425,7 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		"changed rows": {func(u string) error { return os.WriteFile(u+".csv", []byte("x"), 0o644) }, "was changed"},
 		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "a-worlds-0002"},
 		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
-			"is damaged"},
+			"is damaged: unexpected end of JSON input; remove it"},
 	} {
 		dir := t.TempDir()
 		plan := fake(config)

@@ -79,7 +79,7 @@ type store struct {
 // openStore returns the folder with the plan that it says it is of.
 func openStore(dir string) (store, error) {
 	s := store{dir, new(layout)}
-	if err := readJSON(filepath.Join(dir, PlanFile), s.plan); err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(dir, PlanFile), s.plan); err != nil {
 		return s, fmt.Errorf("experiment: %s holds no units to merge: %w", dir, err)
 	}
 	return s, nil
@@ -122,9 +122,12 @@ func (s store) path(unit, key, ending string) string {
 	return filepath.Join(s.dir, UnitsDir, fileName(unit, key)+ending)
 }
 
-// put keeps a finished unit. The record comes last: it is what makes the unit count.
+// put keeps a finished unit. The record is what makes the unit count: it comes last, and a former one goes first.
 func (s store) put(r UnitRecord, rows []Row) error {
-	var err error
+	err := os.Remove(s.path(r.Unit, r.Key, ".json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("experiment: %w", err)
+	}
 	if r.Rows, r.SHA256, err = writeSorted(s.path(r.Unit, r.Key, ".csv"), rows); err != nil {
 		return err
 	}
@@ -147,8 +150,8 @@ func writeSorted(path string, rows []Row) (n int, sum string, err error) {
 func (s store) read(unit int) (*UnitRecord, error) {
 	u := s.plan.Units[unit]
 	path, r := s.path(u.Unit, u.Key, ".json"), new(UnitRecord)
-	if err := readJSON(path, r); err != nil {
-		return nil, err
+	if err := atomicfile.ReadJSON(path, r); err != nil {
+		return nil, fmt.Errorf("experiment: %w; remove it if it is damaged", err)
 	}
 	if r.Unit != u.Unit || r.Key != u.Key {
 		return nil, fmt.Errorf("experiment: %s is not the record of unit %q; remove it", path, u.Unit)
@@ -241,15 +244,4 @@ func (s store) write(record *Record, rows []Row) (err error) {
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-func readJSON(path string, v any) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("experiment: %s is damaged; remove it: %w", path, err)
-	}
-	return nil
 }

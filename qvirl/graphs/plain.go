@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/envs/check"
 )
 
 // The functions in this file are the approximations of the objective on plain numbers, for one state, in double
@@ -112,7 +112,7 @@ func checkGaussian(mean []float64, cov mat.Symmetric) error {
 		return fmt.Errorf("graphs: got %d means and a covariance of %d variables, want as many of each, and at least 1",
 			len(mean), cov.SymmetricDim())
 	}
-	if err := irl.CheckFinite("mean", mean); err != nil {
+	if err := check.Finite("graphs: mean", mean); err != nil {
 		return err
 	}
 	for i := range mean {

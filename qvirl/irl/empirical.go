@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Empirical is the distribution of equally weighted samples: exact moments and quantiles, and a Gaussian kernel density
@@ -21,7 +23,7 @@ func NewEmpirical(samples []float64) (*Empirical, error) {
 	if len(samples) < 2 {
 		return nil, fmt.Errorf("irl: a distribution of samples needs at least 2 of them, got %d", len(samples))
 	}
-	if err := CheckFinite("samples", samples); err != nil {
+	if err := check.Finite("irl: samples", samples); err != nil {
 		return nil, err
 	}
 	e := &Empirical{sorted: slices.Clone(samples)}

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Kernel is the covariance function of a Gaussian process, k(x, y) = σ(x) σ(y) c(r) + τ²·[x is y], with
@@ -70,7 +72,7 @@ func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, err
 	}
 	scaled := mat.NewDense(n, d, nil) // xᵢ/ℓᵢ
 	for i := 0; i < n; i++ {
-		if err := CheckFinite(fmt.Sprintf("features[%d]", i), mat.Row(nil, i, features)); err != nil {
+		if err := check.Finite(fmt.Sprintf("irl: features[%d]", i), mat.Row(nil, i, features)); err != nil {
 			return Prior{}, err
 		}
 		floats.DivTo(scaled.RawRowView(i), mat.Row(nil, i, features), lengthscale)

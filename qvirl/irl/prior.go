@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 const (
@@ -30,6 +32,9 @@ const (
 // ErrSingularPrior is the error of methods that need the inverse of the prior covariance where it has none.
 var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, as where rewards are " +
 	"known, and this method needs its inverse; the method reference does not")
+
+// ErrNoDensity is the error of what compares densities where a posterior has none.
+var ErrNoDensity = errors.New("there is no density")
 
 // errAllKnown is the error of a prior under which there is nothing to infer.
 var errAllKnown = errors.New("irl: prior covariance is zero everywhere: all rewards would be known; give at least " +
@@ -228,7 +233,7 @@ func (p Prior) validate(states, actions int) error {
 		return fmt.Errorf("irl: prior mean: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
 			n, states, states*actions)
 	}
-	if err := CheckFinite("prior mean", p.Mean); err != nil {
+	if err := check.Finite("irl: prior mean", p.Mean); err != nil {
 		return err
 	}
 	for i, m := range p.Mean {
@@ -294,7 +299,7 @@ func (p Prior) validateLowRank() error {
 	largest := 0.0
 	for i := 0; i < n; i++ {
 		row := mat.Row(nil, i, p.LowRank)
-		if err := CheckFinite(fmt.Sprintf("prior low-rank factor[%d]", i), row); err != nil {
+		if err := check.Finite(fmt.Sprintf("irl: prior low-rank factor[%d]", i), row); err != nil {
 			return err
 		}
 		scale := floats.Norm(row, 2)

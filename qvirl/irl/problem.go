@@ -203,13 +203,3 @@ func (p *Problem) LogLikelihood(q, counts []float64) float64 {
 	}
 	return sum
 }
-
-// CheckFinite refuses a list of numbers, named by what, with one that is NaN or infinite.
-func CheckFinite(what string, x []float64) error {
-	for i, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("irl: %s[%d] = %g is not finite", what, i, v)
-		}
-	}
-	return nil
-}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
@@ -55,7 +56,7 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 		return nil, fmt.Errorf("matched: samples to match: rewards [%d,%d] and %d of β, want [n,%d] with n > %d, and "+
 			"as many of β if it is inferred", rows, n, len(betas), problem.RewardDim(), dim)
 	}
-	if err := irl.CheckFinite("samples of rewards", rewards.RawMatrix().Data); err != nil {
+	if err := check.Finite("matched: samples of rewards", rewards.RawMatrix().Data); err != nil {
 		return nil, err
 	}
 	p := &Warped{problem: problem, warps: make([]Warp, dim), cov: &mat.SymDense{}, converged: converged}
@@ -217,7 +218,8 @@ func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 			logs[i] += slope
 		}
 		if err := p.chol.SolveVecTo(&solved, z); err != nil {
-			return nil, fmt.Errorf("matched: the covariance of a warped posterior is ill-conditioned: %w", err)
+			return nil, fmt.Errorf("matched: the covariance of a warped posterior is ill-conditioned: %w: %w",
+				irl.ErrNoDensity, err)
 		}
 		logs[i] -= 0.5 * mat.Dot(z, &solved)
 	}

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/problemfile"
@@ -244,7 +245,7 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := irl.CheckFinite("action probability", same.ActionProbs()); err != nil {
+		if err := check.Finite("action probability", same.ActionProbs()); err != nil {
 			t.Error(err)
 		}
 		for s := range p.MDP.States() {

@@ -22,8 +22,7 @@ type Method struct {
 	Answers  []Answer // of methods that Fit a problem; nil for variants, policies and learners from observations
 	// whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
 	Sampler bool
-	Version int  // of its code: raised when a change of it changes the rows, which are then computed anew
-	Variant bool // whether it is not listed but put together, such as avril-0.17 (see Lookup)
+	Version int // of its code: raised when a change of it changes the rows, which are then computed anew
 }
 
 // Family is a group of methods that are drawn in one colour.
@@ -244,7 +243,7 @@ func variant(name string) (Method, bool) {
 		return Method{}, false
 	}
 	m, err := Lookup(base)
-	m.Name, m.Answers, m.Variant = name, nil, true
+	m.Name, m.Answers = name, nil
 	for _, s := range settings {
 		value, ok := Setting(settled, s.key)
 		if k, err := strconv.Atoi(value); err == nil && s.key == "transitions" {

@@ -302,6 +302,16 @@ func TestApprenticeTakesTheBestActionOrSamples(t *testing.T) {
 	}
 }
 
+// TestImpossibleActionsAreNotDrawn, whatever rounding leaves of the sum of the others' probabilities.
+func TestImpossibleActionsAreNotDrawn(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 100 {
+		if a := draw([]float32{float32(math.Inf(-1)), -0.7, float32(math.Inf(-1))}, random); a != 1 {
+			t.Fatalf("action %d was drawn, want 1", a)
+		}
+	}
+}
+
 // TestPredictionsHoldNoMemory: a prediction copies no weights to the device and keeps nothing there. The garbage
 // collector, which does not see a device's memory, is off.
 func TestPredictionsHoldNoMemory(t *testing.T) {

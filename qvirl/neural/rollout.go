@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/mdp"
 )
 
 // RolloutOptions say how a model acts.
@@ -76,13 +77,11 @@ func Policy(m Model, sample bool) gym.Policy {
 
 // draw returns an index drawn with the given log-probabilities.
 func draw(logProbs []float32, random *rand.Rand) int {
-	u := random.Float64()
+	probs := make([]float64, len(logProbs))
 	for a, logProb := range logProbs {
-		if u -= math.Exp(float64(logProb)); u < 0 {
-			return a
-		}
+		probs[a] = math.Exp(float64(logProb))
 	}
-	return len(logProbs) - 1
+	return mdp.Draw(random, probs)
 }
 
 // ExploreOptions say how apprentices explore an environment.

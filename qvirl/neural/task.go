@@ -46,10 +46,9 @@ type Run struct {
 
 // Point is a point of the training curves.
 type Point struct {
-	First          int     // index of the first of the task's runs that Runs are about
-	Step           int     // steps done
-	StepsPerSecond float64 // since the last point; each step is one of every run
-	Runs           []CurvePoint
+	Step           int          // steps done
+	StepsPerSecond float64      // since the last point; each step is one of every run
+	Runs           []CurvePoint // of those that are trained together
 }
 
 // CurvePoint is a point of one run's training curve.

@@ -214,7 +214,7 @@ func (j *job) keepBest(v *vectors, likelihood []float64) error {
 
 // point returns the curves' last point.
 func (j *job) point(speed float64) Point {
-	p := Point{First: j.first, Step: j.Step, StepsPerSecond: speed}
+	p := Point{Step: j.Step, StepsPerSecond: speed}
 	for _, curve := range j.Curves {
 		p.Runs = append(p.Runs, curve[len(curve)-1])
 	}

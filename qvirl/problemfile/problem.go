@@ -90,7 +90,7 @@ const maxNumbers = 1 << 27
 func Read(path string) (*irl.Problem, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("problem file: %w", err)
+		return nil, fmt.Errorf("problemfile: %w", err)
 	}
 	defer archive.Close()
 	return ReadArchive(archive)
@@ -101,7 +101,7 @@ func Read(path string) (*irl.Problem, error) {
 func Ignored(path string) ([]string, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("problem file: %w", err)
+		return nil, fmt.Errorf("problemfile: %w", err)
 	}
 	defer archive.Close()
 	known := []string{transitions, probs, priorMean, priorStd, priorCov, lowRank, kernelName, demos, discount, beta,
@@ -124,7 +124,7 @@ const bytesOfTransition, bytesOfNumber = 40, 24
 func MemoryNeed(path string) (float64, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("problem file: %w", err)
+		return 0, fmt.Errorf("problemfile: %w", err)
 	}
 	defer archive.Close()
 	archive.Limit = maxNumbers
@@ -133,7 +133,7 @@ func MemoryNeed(path string) (float64, error) {
 	for _, name := range archive.Names() {
 		shape, err := archive.Shape(name)
 		if err != nil {
-			return 0, fmt.Errorf("problem file: %w", err)
+			return 0, fmt.Errorf("problemfile: %w", err)
 		}
 		count, bytes := 1., float64(bytesOfNumber)
 		if name == transitions || name == probs {

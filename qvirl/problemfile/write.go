@@ -18,7 +18,7 @@ func Write(path string, p *irl.Problem) error {
 		return fmt.Errorf("problem file %s: %w", path, err)
 	}
 	if err := npz.Write(path, arraysOf(p)); err != nil {
-		return fmt.Errorf("problem file: %w", err)
+		return fmt.Errorf("problemfile: %w", err)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ import (
 // Name is the method's name.
 const Name = "reference"
 
-// Method is the sampler with one configuration. It is a irl.Method.
+// Method is the sampler with one configuration. It is an irl.Method.
 type Method struct{ config Config }
 
 // New returns the method with the given configuration.
@@ -45,7 +45,7 @@ func New(config Config) (*Method, error) {
 // Name returns "reference".
 func (m *Method) Name() string { return Name }
 
-// Posterior is a sampled posterior. It is a irl.ValuePosterior and safe for concurrent use.
+// Posterior is a sampled posterior. It is an irl.ValuePosterior and safe for concurrent use.
 type Posterior struct {
 	*mcmc.Posterior
 	diagnostics Diagnostics

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -208,12 +209,7 @@ func (t *Target) whiten(samples *irl.Samples) ([]float64, error) {
 	if t.problem.InfersBeta() && samples.Beta != nil {
 		u[t.k] = math.Log(samples.Beta[0]/t.problem.Beta) / t.problem.BetaLogStd
 	}
-	for i, x := range u {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("reference: a draw to start from: its whitened reward %d is %g", i, x)
-		}
-	}
-	return u, nil
+	return u, check.Finite("reference: a draw to start from: whitened reward", u)
 }
 
 // gradient writes the gradient of the log-likelihood at the last evaluation to grad.

@@ -62,7 +62,6 @@ type Options struct {
 // Report says what the check found.
 type Report struct {
 	Problems int // simulated
-	Draws    int // of each posterior
 	// PValue is the probability that the ranks of a right method stray as far from uniform.
 	PValue        float64
 	WorstQuantity string // whose ranks stray furthest

@@ -141,7 +141,7 @@ func test(q *quantities, ranks [][]uint8, rng *rand.Rand) *Report {
 	}
 	together, worstGroup := farthest(means, problems)
 	p, pGroup := pValue(single), pValue(together)
-	report := &Report{Problems: problems, Draws: Draws, PValue: min(1, 2*min(p, pGroup))}
+	report := &Report{Problems: problems, PValue: min(1, 2*min(p, pGroup))}
 	report.OK = report.PValue >= Level
 	if pGroup < p {
 		report.WorstQuantity = q.groups[worstGroup/2].name

@@ -107,17 +107,18 @@ func (k Kubernetes) Submit(ctx context.Context, j Job, tasks []int) error {
 	return err
 }
 
-// Tasks implements Engine. No task has ended unfinished while the Job goes on, which starts its pods again by itself.
+// Tasks implements Engine. While a Job goes on, which starts its pods again by itself, all its other tasks are held, as
+// Submit would remove it.
 func (k Kubernetes) Tasks(ctx context.Context, j Job) (map[int]State, error) {
 	text, err := k.kubectl(ctx, "", "get", "job", j.Name, "--ignore-not-found", "--output=json")
 	if err != nil || strings.TrimSpace(text) == "" {
 		return nil, err
 	}
-	return jobStates([]byte(text))
+	return jobStates([]byte(text), j.Tasks)
 }
 
-// jobStates reads the states of a Job's tasks.
-func jobStates(text []byte) (map[int]State, error) {
+// jobStates reads the states of so many tasks from a Job, which may be of some of them.
+func jobStates(text []byte, count int) (map[int]State, error) {
 	var job struct {
 		Metadata struct{ Annotations map[string]string }
 		Status   struct {
@@ -149,12 +150,18 @@ func jobStates(text []byte) (map[int]State, error) {
 			over, reason = true, strings.Trim(c.Reason+": "+c.Message, ": ")
 		}
 	}
-	states := map[int]State{}
+	states, done := map[int]State{}, Ended
+	if !over {
+		done = Held
+		for task := range count {
+			states[task+1] = State{Phase: Held}
+		}
+	}
 	running := job.Status.Ready
 	for index, task := range tasks {
 		switch {
 		case slices.Contains(completed, index):
-			states[task] = State{Ended, "Complete"}
+			states[task] = State{done, "Complete"}
 		case over:
 			states[task] = State{Ended, reason}
 		case slices.Contains(failed, index):

@@ -68,6 +68,7 @@ type Phase int
 const (
 	Ended     Phase = iota // by itself, or the engine has forgotten it
 	Cancelled              // by a person
+	Held                   // until the others have ended: it cannot be submitted beside them
 	Waiting
 	Running
 )
@@ -186,6 +187,8 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 		case state.Phase == Waiting:
 			now.Waiting++
 		case have == len(units), given:
+		case state.Phase == Held:
+			now.Waiting++
 		case known && state.Phase == Cancelled && f.wasSubmitted(task):
 			cancelled = append(cancelled, task)
 		default:

@@ -246,6 +246,41 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
+// TestHeldTasks are submitted when the others have ended, and not at all if their units are there.
+func TestHeldTasks(t *testing.T) {
+	held, ended := State{Phase: Held}, State{}
+	three := plan()
+	three.Units = three.Units[:3]
+	j := Job{Name: "x", Out: t.TempDir(), Tasks: 3}
+	compute := func(s experiment.Shard) {
+		if _, err := experiment.Run(t.Context(), three, experiment.Options{Out: j.Out, Shard: s}); err != nil {
+			t.Error(err)
+		}
+	}
+	compute(experiment.Shard{Index: 3, Count: 3})
+	e := &scripted{answers: []map[int]State{{1: {Phase: Running}, 2: held, 3: held}, {1: ended}, nil}}
+	e.on = func(asked int) {
+		switch asked {
+		case 2:
+			compute(experiment.Shard{Index: 1, Count: 3})
+			if len(e.submitted) > 0 {
+				t.Errorf("submitted %v while another task ran", e.submitted)
+			}
+		case 3:
+			compute(experiment.Shard{})
+		}
+	}
+	waiting := 0
+	if err := Run(t.Context(), three, j, e, Options{Every: time.Millisecond, Events: func(p Progress) {
+		waiting = max(waiting, p.Waiting)
+	}}); err != nil {
+		t.Error(err)
+	}
+	if want := [][]int{{2}}; !cmp.Equal(e.submitted, want) || waiting != 1 {
+		t.Errorf("submitted %v, want %v; %d tasks waited, want 1", e.submitted, want, waiting)
+	}
+}
+
 // TestEngineThatDoesNotAnswer: once is nothing, as long as something was submitted.
 func TestEngineThatDoesNotAnswer(t *testing.T) {
 	j := Job{Name: "x", Out: t.TempDir(), Tasks: 1}
@@ -321,13 +356,17 @@ func TestSlurmStates(t *testing.T) {
 func TestJobStates(t *testing.T) {
 	running := `{"metadata": {"annotations": {"birl/tasks": "3,5,9,10"}},
 		"status": {"active": 2, "ready": 1, "completedIndexes": "1", "failedIndexes": "0"%s}}`
-	got, err := jobStates(fmt.Appendf(nil, running, ""))
-	want := map[int]State{3: {Waiting, "Failed"}, 5: {Ended, "Complete"}, 9: {Running, ""}, 10: {Waiting, ""}}
+	got, err := jobStates(fmt.Appendf(nil, running, ""), 10)
+	want := map[int]State{3: {Waiting, "Failed"}, 5: {Held, "Complete"}, 9: {Running, ""}, 10: {Waiting, ""}}
+	for _, other := range []int{1, 2, 4, 6, 7, 8} {
+		want[other] = State{Phase: Held}
+	}
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("%v (error %v), want %v", got, err, want)
 	}
 	got, err = jobStates(fmt.Appendf(nil, running,
-		`, "conditions": [{"type": "Failed", "status": "True", "reason": "FailedIndexes", "message": "it has failed indexes"}]`))
+		`, "conditions": [{"type": "Failed", "status": "True", "reason": "FailedIndexes", "message": "it has failed indexes"}]`),
+		10)
 	failed := State{Ended, "FailedIndexes: it has failed indexes"}
 	want = map[int]State{3: failed, 5: {Ended, "Complete"}, 9: failed, 10: failed}
 	if err != nil || !cmp.Equal(got, want) {

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/graphs"
@@ -125,7 +126,7 @@ func hardProblems(t testing.TB) map[string]*irl.Problem {
 // positive.
 func finite(p irl.ValuePosterior, probs []float64) error {
 	problem := p.Problem()
-	check := func(what string, m irl.Marginal) error {
+	marginal := func(what string, m irl.Marginal) error {
 		for _, x := range []float64{m.Mean(), m.StdDev(), m.Quantile(0.1), m.Quantile(0.9), m.LogProb(m.Mean())} {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return fmt.Errorf("%s: mean %g, deviation %g", what, m.Mean(), m.StdDev())
@@ -137,26 +138,26 @@ func finite(p irl.ValuePosterior, probs []float64) error {
 		return nil
 	}
 	for i := range problem.RewardDim() {
-		if err := check(fmt.Sprintf("reward %d", i), p.Reward(i)); err != nil {
+		if err := marginal(fmt.Sprintf("reward %d", i), p.Reward(i)); err != nil {
 			return err
 		}
 	}
 	for s := range problem.MDP.States() {
-		if err := check(fmt.Sprintf("value %d", s), p.Value(s)); err != nil {
+		if err := marginal(fmt.Sprintf("value %d", s), p.Value(s)); err != nil {
 			return err
 		}
 	}
-	if err := irl.CheckFinite("action probability", probs); err != nil {
+	if err := check.Finite("action probability", probs); err != nil {
 		return err
 	}
 	samples, err := p.Sample(rand.New(rand.NewPCG(1, 1)), 50)
 	if err != nil {
 		return err
 	}
-	if err := irl.CheckFinite("sampled reward", samples.Reward.RawMatrix().Data); err != nil {
+	if err := check.Finite("sampled reward", samples.Reward.RawMatrix().Data); err != nil {
 		return err
 	}
-	return irl.CheckFinite("sampled Q-value", samples.Q.RawMatrix().Data)
+	return check.Finite("sampled Q-value", samples.Q.RawMatrix().Data)
 }
 
 func TestHardProblemsHaveFinitePosteriors(t *testing.T) {

@@ -49,10 +49,9 @@ type FitInfo struct {
 	// apart, or where demonstrations raise the precision of differences of values more than 100,000 times.
 	Float64 bool
 	// Why is the reason for double precision, in words; empty in single precision.
-	Why          string
-	LearningRate float64 // of the training that succeeded, by Adam
-	Evaluations  int     // of the loss and its gradient, by LBFGS
-	Rank         int     // of LowRankCovariance; 0 of others
+	Why         string
+	Evaluations int // of the loss and its gradient, by LBFGS
+	Rank        int // of LowRankCovariance; 0 of others
 }
 
 // Problem returns the problem that the posterior answers.

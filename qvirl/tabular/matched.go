@@ -3,6 +3,7 @@ package tabular
 import (
 	"fmt"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/mat"
 )
@@ -20,7 +21,7 @@ func NewGaussian(problem *irl.Problem, mean []float64, cov mat.Symmetric, conver
 		return nil, fmt.Errorf("tabular: a Gaussian over values: got %d means and a covariance of %d, want %d of both",
 			len(mean), cov.SymmetricDim(), n)
 	}
-	if err := irl.CheckFinite("mean of the values", mean); err != nil {
+	if err := check.Finite("tabular: mean of the values", mean); err != nil {
 		return nil, err
 	}
 	var chol mat.Cholesky

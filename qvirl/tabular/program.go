@@ -139,7 +139,7 @@ type diverged struct {
 }
 
 func (e *diverged) Error() string {
-	return fmt.Sprintf("qvirl: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g)",
+	return fmt.Sprintf("tabular: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g)",
 		e.problem, e.loss, e.step, e.kl, e.logLikelihood)
 }
 

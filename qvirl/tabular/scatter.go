@@ -75,7 +75,7 @@ func (d *full) logProbs(gaps *mat.Dense) ([]float64, error) {
 		constant -= math.Log(d.rootX.At(i, i))
 	}
 	if math.IsInf(constant, 1) {
-		return nil, fmt.Errorf("tabular: the covariance of the values is singular, so that they have no density")
+		return nil, fmt.Errorf("tabular: the covariance of the values is singular: %w", irl.ErrNoDensity)
 	}
 	whitened := mat.DenseCopyOf(gaps.T()) // L⁻¹ gap, a column each
 	lower := mat.NewTriDense(n, mat.Lower, d.rootX.RawMatrix().Data)

@@ -276,7 +276,7 @@ func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, f
 	}
 	out := make([]*Gaussian, len(g.parts))
 	for i := range out {
-		info := FitInfo{Float64: c.Float64, Why: g.why[i], LearningRate: c.LearningRate}
+		info := FitInfo{Float64: c.Float64, Why: g.why[i]}
 		if out[i], err = b.posterior(i, c, course, info); err != nil {
 			return nil, fmt.Errorf("tabular: problem %d: %w", g.indices[i], err)
 		}

@@ -1,18 +1,21 @@
 package valuewalk
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Density is an approximation whose density is known, so that it can be compared with the exact posterior's.
 // *tabular.Gaussian is one.
 type Density interface {
 	Approximation
-	// ValueLogProbs returns its log density at each row of x, [n, RewardDim].
+	// ValueLogProbs returns its log density at each row of x, [n, ValueDim], or an irl.ErrNoDensity.
 	ValueLogProbs(x *mat.Dense) ([]float64, error)
 }
 
@@ -20,14 +23,15 @@ type Density interface {
 type RewardDensity interface {
 	Approximation
 	// RewardLogProbs returns its log density at rewards, with log β after them if it is inferred, a row each: [n,
-	// ValueDim].
+	// ValueDim]. The error may be an irl.ErrNoDensity.
 	RewardLogProbs(rewards *mat.Dense) ([]float64, error)
 }
 
 // LogRatios draws from an approximation and returns the logs of the ratios of the exact posterior's density to its own
-// at the draws, each up to a constant. The prior and the approximation must have a density. Over rewards, the exact one
-// is prior times likelihood; over values, the change of variables adds its determinant.
-func LogRatios(a Approximation, rng *rand.Rand, draws int) ([]float64, error) {
+// at the draws, each up to a constant. Over rewards, the exact one is prior times likelihood; over values, the change
+// of variables adds its determinant. The error is an irl.ErrSingularPrior or an irl.ErrNoDensity where the prior or
+// the approximation has no density.
+func LogRatios(ctx context.Context, a Approximation, rng *rand.Rand, draws int) ([]float64, error) {
 	t, err := newTarget(a.Problem())
 	if err != nil {
 		return nil, err
@@ -36,23 +40,27 @@ func LogRatios(a Approximation, rng *rand.Rand, draws int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	exact, grad := make([]float64, draws), make([]float64, t.dim)
+	_, overValues := a.(Density)
+	exact, grad, at := make([]float64, draws), make([]float64, t.dim), mat.DenseCopyOf(x)
+	for i := range exact {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		exact[i] = t.eval(x.RawRowView(i), grad)
+		if overValues {
+			exact[i] += t.logDet()
+		} else {
+			copy(at.RawRowView(i), t.reward) // log β, if there is one, keeps its place
+		}
+	}
 	var logs []float64
 	switch a := a.(type) {
 	case Density:
-		for i := range exact {
-			exact[i] = t.eval(x.RawRowView(i), grad) + t.logDet()
-		}
-		logs, err = a.ValueLogProbs(x)
+		logs, err = a.ValueLogProbs(at)
 	case RewardDensity:
-		rewards := mat.DenseCopyOf(x) // with log β, if there is one, in its place
-		for i := range exact {
-			exact[i] = t.eval(x.RawRowView(i), grad)
-			copy(rewards.RawRowView(i), t.reward)
-		}
-		logs, err = a.RewardLogProbs(rewards)
+		logs, err = a.RewardLogProbs(at)
 	default:
-		err = fmt.Errorf("valuewalk: a posterior of type %T has no density over values or rewards to compare", a)
+		err = fmt.Errorf("valuewalk: a posterior of type %T over values or rewards: %w", a, irl.ErrNoDensity)
 	}
 	if err != nil {
 		return nil, err

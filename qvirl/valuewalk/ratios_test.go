@@ -56,7 +56,8 @@ func TestImportanceSamplingOfAGaussian(t *testing.T) {
 	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 0, 1), Beta: 1}
 	const draws = 4000
 	for _, v := range []float64{2, 1.3, 0.8, 0.1} {
-		logs, err := LogRatios(isotropic(p, math.Sqrt(v)), mcmc.Stream(5, mcmc.Fingerprint(p), 1<<23), draws)
+		rng := mcmc.Stream(5, mcmc.Fingerprint(p), 1<<23)
+		logs, err := LogRatios(t.Context(), isotropic(p, math.Sqrt(v)), rng, draws)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,8 +165,8 @@ func TestBadRatios(t *testing.T) {
 	_, p := smallWorld(t, 91)
 	mine := isotropic(p, 1)
 	for want, of := range map[string]Approximation{"is singular": closed{mine},
-		"has no density": struct{ Approximation }{mine}} {
-		_, err := LogRatios(of, rand.New(rand.NewPCG(1, 0)), 10)
+		"there is no density": struct{ Approximation }{mine}} {
+		_, err := LogRatios(t.Context(), of, rand.New(rand.NewPCG(1, 0)), 10)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

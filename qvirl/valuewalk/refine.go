@@ -16,10 +16,10 @@ import (
 )
 
 // Approximation is an approximate posterior over the optimal values x that the walk moves in, V* [S] for state-only
-// rewards and Q* [S·A] for state-action rewards. *tabular.Gaussian is one.
+// rewards and Q* [S·A] for state-action rewards, and log β if it is inferred. *tabular.Gaussian is one.
 type Approximation interface {
 	irl.Posterior
-	// SampleValues draws n values, [n, RewardDim].
+	// SampleValues draws n of them, [n, ValueDim], or [n, RewardDim] if it takes β as known.
 	SampleValues(rng *rand.Rand, n int) (*mat.Dense, error)
 }
 

@@ -9,6 +9,7 @@ package verdict
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -73,12 +74,13 @@ type Diagnosis struct {
 	Mean, Std float64
 	ValueMean float64 // the same of an optimal value's
 	ValueStd  float64
+	Beta      float64 // and of β; 0 where it is known
+	BetaStd   float64
 	Policy    float64 // total variation of the policy in the worst state
 	KHat      float64 // of the importance ratios; NaN where a density is missing
 	WeightESS float64 // effective sample size of Draws draws with the importance weights; NaN likewise
 
 	RHat, ESS float64 // worst of the judging chains; 0 if there were none
-	Seconds   float64 // of work that judging took
 }
 
 // Diagnose judges an approximate posterior and returns the samples that it was judged by too. The verdict is
@@ -110,15 +112,16 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &Diagnosis{Seconds: samples.Sampling().Seconds}
+	d := &Diagnosis{}
 	d.RHat, d.ESS = samples.Sampling().Worst()
-	d.KHat, d.WeightESS = weigh(post, c)
+	if d.KHat, d.WeightESS, err = weigh(ctx, post, c); err != nil {
+		return nil, nil, err
+	}
 	actions := post.Problem().MDP.Actions()
 	d.Mean, d.Std = worst(mine.RewardMean, mine.RewardStd, exact.RewardMean, exact.RewardStd)
 	d.ValueMean, d.ValueStd = worst(mine.ValueMean, mine.ValueStd, exact.ValueMean, exact.ValueStd)
-	beta, betaStd := 0.0, 0.0
 	if post.Problem().InfersBeta() {
-		beta, betaStd = worst([]float64{mine.BetaMean}, []float64{mine.BetaStd}, []float64{exact.BetaMean},
+		d.Beta, d.BetaStd = worst([]float64{mine.BetaMean}, []float64{mine.BetaStd}, []float64{exact.BetaMean},
 			[]float64{exact.BetaStd})
 	}
 	for s := range post.Problem().MDP.States() {
@@ -136,11 +139,11 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 		d.Verdict, d.Reason = DoNotUse, "nothing vouches for it: "+doubt
 	case !ok:
 		refine("its computation has not converged: %s", why)
-	case max(d.Mean, d.ValueMean, beta) > MaxMean:
-		refine("a mean is off by %.3f posterior standard deviations, more than %g", max(d.Mean, d.ValueMean, beta),
-			MaxMean)
-	case max(d.Std, d.ValueStd, betaStd) > MaxStd:
-		refine("a standard deviation is off by %.1f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, betaStd),
+	case max(d.Mean, d.ValueMean, d.Beta) > MaxMean:
+		refine("a mean is off by %.3f posterior standard deviations, more than %g",
+			max(d.Mean, d.ValueMean, d.Beta), MaxMean)
+	case max(d.Std, d.ValueStd, d.BetaStd) > MaxStd:
+		refine("a standard deviation is off by %.1f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, d.BetaStd),
 			100*MaxStd)
 	case d.Policy > MaxPolicy:
 		refine("the policy of a state is off by %.3f in total variation, more than %g", d.Policy, MaxPolicy)
@@ -154,7 +157,7 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	default:
 		d.Verdict, d.Reason = Trust, fmt.Sprintf("means within %.2f standard deviations, standard deviations within "+
 			"%.0f %%, the policy within %.3f, k̂ %.2f",
-			max(d.Mean, d.ValueMean, beta), 100*max(d.Std, d.ValueStd, betaStd), d.Policy, d.KHat)
+			max(d.Mean, d.ValueMean, d.Beta), 100*max(d.Std, d.ValueStd, d.BetaStd), d.Policy, d.KHat)
 	}
 	return d, samples, nil
 }
@@ -186,21 +189,23 @@ func gap(a, b float64) float64 {
 
 // weigh returns k̂ and the effective sample size of importance sampling with draws of the approximation, NaN where it
 // or the prior has no density.
-func weigh(post irl.Posterior, c Config) (khat, ess float64) {
-	khat, ess = math.NaN(), math.NaN()
-	a, ok := post.(valuewalk.Approximation)
-	if !ok {
-		return khat, ess
+func weigh(ctx context.Context, post irl.Posterior, c Config) (khat, ess float64, err error) {
+	err = irl.ErrNoDensity
+	var logs []float64
+	if a, ok := post.(valuewalk.Approximation); ok {
+		logs, err = valuewalk.LogRatios(ctx, a, rand.New(rand.NewPCG(c.Reference.Seed, 0)), c.Draws)
 	}
-	logs, err := valuewalk.LogRatios(a, rand.New(rand.NewPCG(c.Reference.Seed, 0)), c.Draws)
+	if errors.Is(err, irl.ErrNoDensity) || errors.Is(err, irl.ErrSingularPrior) {
+		return math.NaN(), math.NaN(), nil
+	}
 	if err != nil {
-		return khat, ess
+		return 0, 0, err
 	}
 	smoothed, err := mcmc.Smooth(logs)
-	if err != nil {
-		return math.Inf(1), 0
+	if err != nil { // the ratios of some are infinite, or all are 0
+		return math.Inf(1), 0, nil
 	}
-	return smoothed.KHat, smoothed.ESS
+	return smoothed.KHat, smoothed.ESS, nil
 }
 
 // String gives the verdict with its reason and, of an approximation that was judged, the figures in two lines more.
@@ -213,10 +218,14 @@ func (d *Diagnosis) String() string {
 	if math.IsNaN(d.KHat) {
 		weights = "importance weights: none, as it or the prior has no density"
 	}
+	beta := ""
+	if d.Beta > 0 || d.BetaStd > 0 {
+		beta = fmt.Sprintf("β mean %.2f sd, sd %.0f %%; ", d.Beta, 100*d.BetaStd)
+	}
 	return strings.Join([]string{
 		verdict,
-		fmt.Sprintf("largest errors: reward mean %.2f sd, sd %.0f %%; value mean %.2f sd, sd %.0f %%; policy %.3f",
-			d.Mean, 100*d.Std, d.ValueMean, 100*d.ValueStd, d.Policy),
+		fmt.Sprintf("largest errors: reward mean %.2f sd, sd %.0f %%; value mean %.2f sd, sd %.0f %%; %spolicy %.3f",
+			d.Mean, 100*d.Std, d.ValueMean, 100*d.ValueStd, beta, d.Policy),
 		fmt.Sprintf("%s; chains from the prior and from the fit: R̂ %.3f, bulk ESS %.0f", weights, d.RHat, d.ESS),
 	}, "\n")
 }

@@ -208,6 +208,44 @@ func TestDiagnose(t *testing.T) {
 		if d.Verdict != c.verdict || !strings.Contains(d.Reason, c.reason) {
 			t.Errorf("%s: %s; want %s: %s", name, d, c.verdict, c.reason)
 		}
+		if (d.Beta > MaxMean) != (name == "β off") ||
+			strings.Contains(d.String(), "β mean") != c.post.Problem().InfersBeta() {
+			t.Errorf("%s: β is off by %g: %s", name, d.Beta, d)
+		}
+	}
+}
+
+// odd is right, but for what happens when its ratios are asked for.
+type odd struct {
+	normal
+	ask func() error
+}
+
+func (o odd) SampleValues(rng *rand.Rand, count int) (*mat.Dense, error) {
+	if err := o.ask(); err != nil {
+		return nil, err
+	}
+	return o.normal.SampleValues(rng, count)
+}
+
+// TestRatiosThatFail: only that there is no density is expected; other errors are returned, as is that of a context
+// which ends.
+func TestRatiosThatFail(t *testing.T) {
+	p, failure := world(t), errors.New("it failed")
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, c := range []struct {
+		ask  func() error
+		want error
+	}{
+		{func() error { return irl.ErrNoDensity }, nil},
+		{func() error { return irl.ErrSingularPrior }, nil},
+		{func() error { return failure }, failure},
+		{func() error { cancel(); return nil }, context.Canceled},
+	} {
+		d, _, err := Diagnose(ctx, odd{right(p), c.ask}, Default(1), nil)
+		if !errors.Is(err, c.want) || err == nil && !strings.Contains(d.Reason, "no density") {
+			t.Errorf("%v, error %v; want %v", d, err, c.want)
+		}
 	}
 }
 

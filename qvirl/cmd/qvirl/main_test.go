@@ -389,6 +389,19 @@ func TestHelpHasExamples(t *testing.T) {
 	expect(t, "help scaling", out, "--engine slurm", "--engine kubernetes", "qvirl merge")
 }
 
+func TestProcessorTimesOfPrograms(t *testing.T) {
+	unit := func(method string, seconds float64) experiment.UnitSummary {
+		return experiment.UnitSummary{Processor: map[string]float64{method: seconds}}
+	}
+	units := []experiment.UnitSummary{unit("qvirl", 5), unit("avril", 9), unit("qvirl", 3)}
+	if got, err := firstMore(units); err != nil || got != 2 {
+		t.Errorf("the first took %g s more, error %v, want 2", got, err)
+	}
+	if _, err := firstMore(units[:2]); err == nil {
+		t.Error("no error without processor times")
+	}
+}
+
 func TestDefinitionsArePlannable(t *testing.T) {
 	for _, d := range definitions {
 		for _, scale := range d.Scales {

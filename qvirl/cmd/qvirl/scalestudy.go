@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -115,14 +116,8 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 		if err != nil {
 			return nil, err
 		}
-		var seconds []float64 // of QVIRL, world after world
-		for _, u := range record.Units {
-			if s, ok := u.Processor["qvirl"]; ok {
-				seconds = append(seconds, s)
-			}
-		}
-		m[compileSeconds] = seconds[0] - seconds[1]
-		return figures{"program": m}, nil
+		m[compileSeconds], err = firstMore(record.Units)
+		return figures{"program": m}, err
 	})
 	for _, n := range c.Stores {
 		name := "store-" + strconv.Itoa(n)
@@ -133,6 +128,21 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 	}
 	add("stored", 0, func(context.Context) (figures, error) { return storedRuns() })
 	return units, nil
+}
+
+// firstMore returns how many seconds of processor time QVIRL took more for the first of its units than for the next.
+func firstMore(units []experiment.UnitSummary) (float64, error) {
+	var seconds []float64
+	for _, u := range units {
+		if s, ok := u.Processor["qvirl"]; ok {
+			seconds = append(seconds, s)
+		}
+	}
+	if len(seconds) < 2 {
+		return 0, errors.New("scaling: the units have no processor times; run the study where the system tells them, " +
+			"as Linux does")
+	}
+	return seconds[0] - seconds[1], nil
 }
 
 // spread computes worlds by so many tasks of one core each, as many at a time as this machine has cores.

@@ -143,6 +143,11 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 		_, err := io.WriteString(out, script)
 		return err
 	}
+	release, err := command.ClaimFolder(job.Out)
+	if err != nil {
+		return err
+	}
+	defer release()
 	left, err := experiment.Left(plan, experiment.Options{Out: job.Out})
 	if err != nil {
 		return err
@@ -150,11 +155,6 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 	if len(left) == 0 {
 		fmt.Fprintf(stderr, "all %d units of %s are finished; nothing is submitted\n", len(plan.Units), d.Name)
 	} else {
-		release, err := command.Claim(job.Out, true)
-		if err != nil {
-			return err
-		}
-		defer release()
 		if err := o.prepare(cmd, job, engine, script); err != nil {
 			return err
 		}

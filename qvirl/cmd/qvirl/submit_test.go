@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/go-birl/birl/envs/command"
 )
 
 func TestSubmitDryRun(t *testing.T) {
@@ -48,6 +50,21 @@ func TestSubmitOfWhatIsFinished(t *testing.T) {
 	}
 	expect(t, "output", out, "8 rows of fake")
 	expect(t, "message", errs, "all 4 units of fake are finished; nothing is submitted")
+}
+
+// TestSubmitBesideAnother leaves the folder as it is while another command has claimed it.
+func TestSubmitBesideAnother(t *testing.T) {
+	inScratch(t)
+	release, err := command.ClaimFolder("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	status, _, errs := run(t, "submit", "fake", "--engine", "local", "--tasks", "2", "--out", "d")
+	if entries, err := os.ReadDir("d"); status != 1 || !strings.Contains(errs, "another command writes to") ||
+		err != nil || len(entries) != 1 { // the lock
+		t.Errorf("status %d, %q; %d files, error %v", status, errs, len(entries), err)
+	}
 }
 
 func TestSubmitRefuses(t *testing.T) {

@@ -1,6 +1,7 @@
 package refinement
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -57,9 +58,9 @@ func diagnose(atRest bool, d valuewalk.RefineDiagnostics) diagnosis {
 // refinement started from. It does not decide, because it answers another question, whether importance weights could
 // repair the joint density: in tens of dimensions they cannot even where all marginals are accurate, and in few
 // dimensions they can where the marginals are not.
-func tail(refined *valuewalk.Refined, seed uint64) (kHat float64, err error) {
+func tail(ctx context.Context, refined *valuewalk.Refined, seed uint64) (kHat float64, err error) {
 	rng := mcmc.Stream(seed, mcmc.Fingerprint(refined.Problem()), streamRatio)
-	logs, err := valuewalk.LogRatios(refined.Start(), rng, ratioDraws)
+	logs, err := valuewalk.LogRatios(ctx, refined.Start(), rng, ratioDraws)
 	if err != nil {
 		return 0, err
 	}

@@ -187,7 +187,7 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 	result := &experiment.Result{}
 	for i, w := range k.Grids {
 		moved := refined[i].(*valuewalk.Refined)
-		kHat, err := tail(moved, w.Seed)
+		kHat, err := tail(ctx, moved, w.Seed)
 		if err != nil {
 			return nil, fmt.Errorf("%s, world %d: %w", name, w.Seed, err)
 		}
