@@ -294,11 +294,10 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 	}
 }
 
-// TestUnitsThatCannotBeKeptAnew: a unit whose new rows were not written is computed again, as one between whose two
-// files the run was killed.
-func TestUnitsThatCannotBeKeptAnew(t *testing.T) {
-	want, dir := whole(t), t.TempDir()
-	plan := fake(config)
+// finished returns a folder in which all units of a plan have run, and their keys.
+func finished(t *testing.T) (dir string, plan *Plan, keys []string) {
+	t.Helper()
+	dir, plan = t.TempDir(), fake(config)
 	if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -306,6 +305,14 @@ func TestUnitsThatCannotBeKeptAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir, plan, keys
+}
+
+// TestUnitsThatCannotBeKeptAnew: a unit whose new rows were not written is computed again, as one between whose two
+// files the run was killed.
+func TestUnitsThatCannotBeKeptAnew(t *testing.T) {
+	want := whole(t)
+	dir, plan, keys := finished(t)
 	rows := store{dir, nil}.path("a-worlds-0002", keys[3], ".csv")
 	if err := errors.Join(os.Remove(rows), os.Mkdir(rows, 0o755)); err != nil {
 		t.Fatal(err)
@@ -427,15 +434,7 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
 			"is damaged: unexpected end of JSON input; remove it"},
 	} {
-		dir := t.TempDir()
-		plan := fake(config)
-		if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
-			t.Fatal(err)
-		}
-		keys, err := plan.Keys()
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir, plan, keys := finished(t)
 		if err := c.damage(store{dir, nil}.path("a-worlds-0002", keys[3], "")); err != nil {
 			t.Fatal(err)
 		}
@@ -447,15 +446,8 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 }
 
 func TestUnfinishedUnitsAreComputedAgain(t *testing.T) {
-	want, dir := whole(t), t.TempDir()
-	plan := fake(config)
-	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
-		t.Fatal(err)
-	}
-	keys, err := plan.Keys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := whole(t)
+	dir, plan, keys := finished(t)
 	if err := os.Remove(store{dir, nil}.path("a-worlds-0002", keys[3], ".json")); err != nil {
 		t.Fatal(err) // a crash between the two files
 	}
