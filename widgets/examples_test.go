@@ -320,6 +320,7 @@ func examples(t testing.TB) map[string]Drawing {
 		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small,
 		"scatter": exampleScatter(),
 		"returns": returns, "tails": tails, "verdicts": exampleVerdicts(),
+		"verdict-counts": VerdictCounts(exampleVerdicts()),
 		"policy": Map{Title: "A stochastic policy", Width: 3, Height: 3, Policy: policy, Values: []float64{0, -30, 100,
 			0, 0, 0, 0, 0, 0},
 			Terminal: []bool{false, false, true, false, false, false, false, false, false}, ValueLabel: "reward",

@@ -415,3 +415,30 @@ func TestScatter(t *testing.T) {
 		t.Errorf("%d dotted lines, want 1", got)
 	}
 }
+
+func TestVerdictCounts(t *testing.T) {
+	figure, err := VerdictCounts(exampleVerdicts()).Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse(t, figure).says(t, "QVIRL", "ValueWalk", "wrong, and says right", "3", "8")
+	text, err := figure.CSV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `method,verdict,answers
+qvirl,"right, and says so",1
+qvirl,"right, but doubts it",2
+qvirl,no answer,1
+qvirl,"wrong, and says so",2
+qvirl,"wrong, and says right",3
+valuewalk,"right, and says so",8
+valuewalk,"right, but doubts it",0
+valuewalk,no answer,0
+valuewalk,"wrong, and says so",0
+valuewalk,"wrong, and says right",0
+`
+	if string(text) != want {
+		t.Errorf("counts are\n%s\nwant\n%s", text, want)
+	}
+}

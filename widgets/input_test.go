@@ -64,6 +64,7 @@ func wrong() []bad {
 		{"0 samples", panel(0, samples{distuv.Normal{Mu: 0, Sigma: 1}, nil})},
 		{"Columns = -1", Marginals{Methods: []string{"qvirl"}, Columns: -1, Panels: panel(0, normal...).Panels}},
 		{"Verdicts needs", Verdicts{}},
+		{"Verdicts needs", VerdictCounts{}},
 		{"Verdicts.Families[0].Verdicts has 0", verdicts()},
 		{"Verdicts.Families[0].Verdicts[0] has 2", verdicts(nil, nil)},
 		{"Verdicts[0][0].Error = NaN", verdicts(&exhibit.Verdict{Error: nan})},

@@ -178,6 +178,21 @@ type VerdictChart struct {
 	Families []VerdictFamily
 }
 
+// Counts returns the number of each method's answers of each kind.
+func (c VerdictChart) Counts() [][kinds]int {
+	out := make([][kinds]int, len(c.Methods))
+	for _, f := range c.Families {
+		for _, row := range f.Verdicts {
+			for i, v := range row {
+				if v != nil {
+					out[i][v.Kind()]++
+				}
+			}
+		}
+	}
+	return out
+}
+
 // VerdictFamily is a group of problems.
 type VerdictFamily struct {
 	Title    string
@@ -203,6 +218,8 @@ const (
 	WrongTrusted             // wrong, and the method says that it is right
 	RightDoubted             // right, and the method doubts it
 	NoAnswer
+
+	kinds = iota
 )
 
 // Kind returns the kind of the answer.

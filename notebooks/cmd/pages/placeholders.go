@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment/zoostudy"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/widgets"
 )
 
 // prose fills the placeholders of a prose file.
@@ -42,14 +45,15 @@ func (s *site) prose(name string) (string, error) {
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
 //	{{methods}}, {{metrics}}                               all methods, all metrics
-//	{{answers}}, {{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   the zoo's answers by kind, its problems, right
-//	                                                      ones, and those that say so
+//	{{zooProblems}}                                        a figure of the zoo's answers, problem by problem
+//	{{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   how many problems the zoo has, right answers,
+//	                                                      and right ones that say so
 func (s *site) fill(text string) (string, error) {
 	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
 		"row":     func(c string, d ...int) (string, error) { return s.write(c, true, d) },
 		"mean":    func(c string, d ...int) (string, error) { return s.write(c, false, d) },
 		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table,
-		"gallery": s.gallery, "answers": s.answers, "apart": s.apart,
+		"gallery": s.gallery, "apart": s.apart,
 		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
 		"stepsMachine": s.stepsMachine,
 		"cost":         s.cost, "step": s.step, "stepRatio": s.stepRatio,
@@ -63,12 +67,13 @@ func (s *site) fill(text string) (string, error) {
 			n, err := s.zooCounts("fit")
 			return n[0] + n[1] + n[2] + n[3] + n[4], err
 		},
-		"zooRight": func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
-		"zooSaid":  func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
-		"counted":  func() string { return counted(s.ledger.Claims) },
-		"claims":   func() string { return claimTable(s.ledger.Claims, true) },
-		"methods":  methodTable,
-		"metrics":  s.metrics,
+		"zooProblems": s.zooProblems,
+		"zooRight":    func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
+		"zooSaid":     func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
+		"counted":     func() string { return counted(s.ledger.Claims) },
+		"claims":      func() string { return claimTable(s.ledger.Claims, true) },
+		"methods":     methodTable,
+		"metrics":     s.metrics,
 	}).Parse(text)
 	if err != nil {
 		return "", err
@@ -164,32 +169,39 @@ func (s *site) count(text string, holds func(float64) bool) (int, error) {
 	return n, nil
 }
 
-// zooMethods are the methods that answer the zoo.
-var zooMethods = []string{"fit", "reference", "qvirl-matched", "qvirl", "valuewalk"}
+// verdicts is the chart of the zoo's answers.
+func (s *site) verdicts() (c exhibit.VerdictChart, err error) {
+	rows, _, err := s.results.read("zoo")
+	if err != nil {
+		return c, err
+	}
+	r, err := zoostudy.Report(rows, nil)
+	if err != nil {
+		return c, err
+	}
+	return r.Verdicts[0], nil
+}
 
 // zooCounts counts a method's answers by exhibit.Kind: right and says so; wrong and says so; wrong, trusted; right,
 // doubted; none.
 func (s *site) zooCounts(name string) (n [5]int, err error) {
-	rows, _, err := s.results.read("zoo")
-	for _, by := range zoostudy.Answers(rows) {
-		if v := by[name]; v != nil {
-			n[v.Kind()]++
-		}
+	c, err := s.verdicts()
+	if err != nil {
+		return n, err
 	}
-	return n, err
+	i := slices.Index(c.Methods, name)
+	if i < 0 {
+		return n, fmt.Errorf("the zoo has no answers of %q", name)
+	}
+	return c.Counts()[i], nil
 }
 
-// answers is the table of the zoo's answers by kind.
-func (s *site) answers() (string, error) {
-	var b strings.Builder
-	b.WriteString("| | right, says so | wrong, says so | wrong, trusted | right, doubted | no answer |\n" +
-		"|:--|--:|--:|--:|--:|--:|\n")
-	for _, name := range zooMethods {
-		n, err := s.zooCounts(name)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", name, n[0], n[1], n[2], n[3], n[4])
+// zooProblems draws the zoo's answers problem by problem, and returns the figure's link.
+func (s *site) zooProblems() (string, error) {
+	c, err := s.verdicts()
+	if err != nil {
+		return "", err
 	}
-	return b.String(), nil
+	const name = "zoo-problems"
+	return fmt.Sprintf("![%s](figures/%s.svg)", c.Title, name), s.makeFigure(name, widgets.Verdicts(c))
 }

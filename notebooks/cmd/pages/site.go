@@ -211,7 +211,11 @@ func (s *site) makePage(p page) error {
 	case p.Picture != nil:
 		fmt.Fprintf(&b, "![%s](%s)\n\n", p.Picture.Alt, p.Picture.Path)
 	case p.Figure != nil:
-		if err := s.makeFigure(p.Name, *p.Figure); err != nil {
+		drawing, err := s.drawing(*p.Figure)
+		if err == nil {
+			err = s.makeFigure(p.Name, drawing)
+		}
+		if err != nil {
 			return fmt.Errorf("figure: %w", err)
 		}
 		fmt.Fprintf(&b, "![%s](figures/%s.svg)\n\n", p.Figure.Title, p.Name)
@@ -341,12 +345,8 @@ func (s *site) gallery() (string, error) {
 	return b.String(), nil
 }
 
-// makeFigure draws a page's figure: SVG, PNG, and its numbers as CSV.
-func (s *site) makeFigure(name string, f figureOf) error {
-	drawing, err := s.drawing(f)
-	if err != nil {
-		return err
-	}
+// makeFigure draws a figure of a page: SVG, PNG, and its numbers as CSV.
+func (s *site) makeFigure(name string, drawing widgets.Drawing) error {
 	drawn, err := drawing.Figure()
 	if err != nil {
 		return err

@@ -182,6 +182,8 @@ type figureOf struct {
 	Comparison string              `yaml:"comparison"`
 	Charts     int                 `yaml:"charts"`
 	Levels     []map[string]string `yaml:"levels"` // of each of these panels: choices of rows by name, or numbers
+	// the numbers of the zoo's answers of each kind
+	Verdicts bool `yaml:"verdicts"`
 }
 
 type panelOf struct {
@@ -205,6 +207,11 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 	}
 	if f.Comparison != "" {
 		return s.comparison(f)
+	}
+	if f.Verdicts {
+		c, err := s.verdicts()
+		c.Title = f.Title
+		return widgets.VerdictCounts(c), err
 	}
 	out := widgets.Curves{Title: f.Title, Columns: len(f.Panels)}
 	if len(f.Panels) == 4 { // two rows of two

@@ -48,7 +48,7 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 			"standard deviation of a reward, a value or β, in posterior standard deviations, or five times the total " +
 			"variation of the policy in the worst state, whichever is larger: so all tolerances are at 0.1, to which " +
 			"come four Monte Carlo errors."},
-		Tables:   []exhibit.Table{Counts(answers, methods, rows)},
+		Tables:   []exhibit.Table{counts(chart, rows)},
 		Verdicts: []exhibit.VerdictChart{chart},
 	}, nil
 }
@@ -84,26 +84,22 @@ func Answers(rows []experiment.Row) map[string]map[string]*exhibit.Verdict {
 	return out
 }
 
-// Counts returns the table of how many answers of each method are of each kind.
-func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string, rows []experiment.Row) exhibit.Table {
+// counts returns the table of how many answers of each method are of each kind.
+func counts(chart exhibit.VerdictChart, rows []experiment.Row) exhibit.Table {
 	t := exhibit.Table{Name: "counts", Title: "Answers of each kind", Columns: []exhibit.Column{
 		{Metric: "right_claimed", Name: "right, says so"}, {Metric: "wrong_doubted", Name: "wrong, says so"},
 		{Metric: "wrong_trusted", Name: "wrong, trusted"}, {Metric: "right_doubted", Name: "right, doubted"},
 		{Metric: "none", Name: "no answer"},
 		{Metric: "median_seconds", Name: "median time in s", Decimals: 1, Better: exhibit.Lower},
 	}}
-	for _, m := range methods {
-		counts, n := make([]float64, 5), 0
-		for _, by := range answers {
-			if v := by[m]; v != nil {
-				counts[v.Kind()]++
-				n++
-			}
+	for i, of := range chart.Counts() {
+		m, row, answers := chart.Methods[i], exhibit.Row{Method: chart.Methods[i]}, 0
+		for _, n := range of {
+			answers += n
 		}
-		row := exhibit.Row{Method: m}
-		for _, count := range counts {
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: count, StdErr: math.NaN(),
-				N: n}})
+		for _, n := range of {
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: float64(n),
+				StdErr: math.NaN(), N: answers}})
 		}
 		var seconds []float64
 		for _, r := range rows {
