@@ -124,7 +124,11 @@ func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err e
 		}
 	}
 	return reached, slices.ContainsFunc(s.found.modes, func(o *mode) bool {
-		return before.same(o) < 0 && !append(slices.Clone(before), o).recombines(len(before))
+		if before.same(o) >= 0 {
+			return false
+		}
+		all := append(slices.Clone(before), o)
+		return !all.recombines(all.differ(), len(before))
 	}), nil
 }
 

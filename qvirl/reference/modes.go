@@ -63,16 +63,20 @@ func (m modes) with(o *mode) (out, away modes) {
 	slices.SortFunc(out, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
 	best := out[0]
 	out = slices.DeleteFunc(out, func(p *mode) bool { return !best.beside(p) })
+	var from []set
 	for len(out) > mostModes || len(out) > 2 && out.size() > modeSize {
+		if from == nil {
+			from = out.differ()
+		}
 		least := len(out) - 1
-		for least > 0 && !out.recombines(least) {
+		for least > 0 && !out.recombines(from, least) {
 			least--
 		}
 		if least == 0 {
 			least = len(out) - 1
 			away = append(away, out[least])
 		}
-		out = slices.Delete(out, least, least+1)
+		out, from = slices.Delete(out, least, least+1), slices.Delete(from, least, least+1)
 	}
 	return out, away
 }
@@ -125,19 +129,26 @@ func (m modes) size() (sum int) {
 	return sum
 }
 
+// differ returns in which coordinates each mode is not the same as the best one.
+func (m modes) differ() []set {
+	out := make([]set, len(m))
+	for i, o := range m {
+		out[i] = o.differs(m[0])
+	}
+	return out
+}
+
 // recombines reports whether mode i has nothing of its own: where it differs from the best one, it is the same as
 // others that differ from the best in a part of these places. Chains that jump in one place at a time come to it
-// without knowing it.
-func (m modes) recombines(i int) bool {
-	differs := m[i].differs(m[0])
-	left := slices.Clone(differs)
-	for k, o := range m[1:] {
-		from := o.differs(m[0])
-		if k+1 == i || !differs.holds(from) || slices.Equal(from, differs) {
+// without knowing it. differ are the coordinates in which each differs from the best (see modes.differ).
+func (m modes) recombines(differ []set, i int) bool {
+	left := slices.Clone(differ[i])
+	for k, o := range m {
+		if k == 0 || k == i || !differ[i].holds(differ[k]) || slices.Equal(differ[k], differ[i]) {
 			continue
 		}
 		for j, d := range o.differs(m[i]) {
-			left[j] = left[j] && (d || !from[j])
+			left[j] = left[j] && (d || !differ[k][j])
 		}
 	}
 	return !slices.Contains(left, true)
