@@ -2,6 +2,7 @@ package expert
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -33,14 +34,25 @@ type learner struct {
 
 // newLearner draws the first weights and compiles the programs, with the given loss or, if it is nil, the quantile
 // Huber loss.
-func newLearner(on compute.Backend, c Config, observation, actions int, given Loss) (_ *learner, err error) {
+func newLearner(on compute.Backend, c Config, observation, actions int, given Loss) (*learner, error) {
 	l := &learner{config: c, widths: c.widths(observation, actions), actions: actions, store: model.NewStore()}
-	defer func() {
-		if err != nil {
-			l.free()
-		}
-	}()
-	first := newNetwork(l.widths, c.Seed)
+	err := l.draw()
+	if err == nil {
+		err = l.compile(on, given)
+	}
+	if err == nil {
+		err = l.warmUp(observation)
+	}
+	if err != nil {
+		l.free()
+		return nil, err
+	}
+	return l, nil
+}
+
+// draw draws the first weights, which both networks begin with.
+func (l *learner) draw() error {
+	first := newNetwork(l.widths, l.config.Seed)
 	for _, scope := range []string{onlineScope, targetScope} {
 		for i, layer := range first {
 			arrays := []*tensors.Tensor{
@@ -50,14 +62,20 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 			for k, value := range arrays {
 				v, err := l.store.Scope("/"+scope).CreateVariable(arrayName(2*i+k), value)
 				if err != nil {
-					return nil, fmt.Errorf("expert: %w", err)
+					return fmt.Errorf("expert: %w", err)
 				}
 				v.SetTrainable(scope == onlineScope)
 			}
 		}
 	}
+	return nil
+}
+
+// compile makes the programs.
+func (l *learner) compile(on compute.Backend, given Loss) error {
+	c, actions := l.config, l.actions
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
-	err = training.Guard("expert", "building the programs", func() {
+	return training.Guard("expert", "building the programs", func() {
 		l.act = model.MustNewExec(on, l.store, func(scope *model.Scope, x *Node) *Node {
 			return ReduceMean(l.nodes(scope, onlineScope, x.Graph()).forward(x, actions, c.Norm), 2)
 		})
@@ -84,33 +102,31 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 			return loss
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	// The first call makes the optimizer's variables, which a stored state needs to be put into. It learns nothing.
-	n := c.Batch
+}
+
+// warmUp makes the optimizer's variables, which a stored state needs to be put into, by a first step, of which nothing
+// else stays.
+func (l *learner) warmUp(observation int) error {
 	before, err := l.state()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	n := l.config.Batch
 	if _, err := l.learn(0, batch{
 		observations: make([]float32, n*observation), nexts: make([]float32, n*observation), actions: make([]int32, n),
 		rewards: make([]float32, n), discounts: make([]float32, n),
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	after, err := l.state()
+	state, err := l.state()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for name, a := range after {
-		if was, ok := before[name]; ok {
-			after[name] = was
-			continue
-		}
-		clear(a.Data)
+	for _, a := range state {
+		clear(a.Data) // the optimizer begins at zero
 	}
-	return l, l.setState(func(name string) (*npz.Array, error) { a := after[name]; return &a, nil })
+	maps.Copy(state, before) // and the networks where they were
+	return l.setState(func(name string) (*npz.Array, error) { a := state[name]; return &a, nil })
 }
 
 // free gives back what the learner holds of the device, without waiting for the garbage collector, which does not see

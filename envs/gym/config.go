@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -150,6 +151,19 @@ func (c *Config) SetOptions(written []string) error {
 		c.Options[name] = value
 	}
 	return nil
+}
+
+// What flags of commands are for that set Python, PythonPath and StepLimit.
+const (
+	PythonHelp     = "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup installed, or python3)"
+	PythonPathHelp = "folder in which Python modules are looked for first"
+	StepLimitHelp  = "how long a step of the environments may take"
+)
+
+// LimitTime sets StepLimit as a flag --step-timeout does, which has no default.
+func (c *Config) LimitTime(step time.Duration) error {
+	c.StepLimit = step
+	return check.That(step > 0, "--step-timeout %v: want a positive time", step)
 }
 
 // timeLimit and frameStack are wrappers of Gymnasium's.

@@ -15,9 +15,11 @@ func (r *reader) mdp() *mdp.MDP {
 		if first := r.initial(); r.err == nil {
 			m, r.err = mdp.New(r.states, r.actions, rows, first)
 		}
-	} else if a := r.array(transitions); a != nil {
-		if len(a.Shape) != 3 || a.Shape[0] != a.Shape[2] || len(a.Data) == 0 {
-			r.err = fmt.Errorf("%s has the shape %v, want [states, actions, states]", transitions, a.Shape)
+	} else {
+		a := r.array(transitions)
+		r.wantShape(len(a.Shape) == 3 && a.Shape[0] == a.Shape[2] && len(a.Data) > 0, transitions, a,
+			"[states, actions, states]")
+		if r.err != nil {
 			return nil
 		}
 		r.states, r.actions = a.Shape[0], a.Shape[1]
@@ -34,13 +36,7 @@ func (r *reader) initial() []float64 {
 		return nil
 	}
 	first := r.array(initial)
-	if first == nil {
-		return nil
-	}
-	if !is(first.Shape, r.states) {
-		r.err = fmt.Errorf("%s has the shape %v, want [%d]", initial, first.Shape, r.states)
-		return nil
-	}
+	r.wantShape(is(first.Shape, r.states), initial, first, "[%d]", r.states)
 	return first.Data
 }
 
@@ -118,30 +114,17 @@ func (r *reader) compressed(p, at *npz.Array) [][]mdp.Transition {
 	return rows
 }
 
-// integers reads an array of whole numbers, be they integers or floats.
-func (r *reader) integers(name string) *npz.Array {
-	a := r.array(name)
-	if a == nil {
-		return nil
-	}
-	if r.err = a.CheckWhole(name); r.err != nil {
-		return nil
-	}
-	return a
-}
-
 func (r *reader) demos() []mdp.Step {
 	a := r.integers(demos)
-	if a == nil || len(a.Data) == 0 { // NumPy makes an empty list an array of shape (0,)
+	if len(a.Data) == 0 { // NumPy makes an empty list an array of shape (0,)
 		return nil
 	}
-	if len(a.Shape) != 2 || a.Shape[1] != 2 {
-		flat := ""
-		if n := len(a.Shape); n > 2 && a.Shape[n-1] == 2 {
-			flat = ", as reshape(-1, 2) gives"
-		}
-		r.err = fmt.Errorf("%s has the shape %v, want [n, 2]: a state and an action in each row%s", demos, a.Shape,
-			flat)
+	flat := ""
+	if n := len(a.Shape); n > 2 && a.Shape[n-1] == 2 {
+		flat = ", as reshape(-1, 2) gives"
+	}
+	r.wantShape(len(a.Shape) == 2 && a.Shape[1] == 2, demos, a, "[n, 2]: a state and an action in each row%s", flat)
+	if r.err != nil {
 		return nil
 	}
 	steps := make([]mdp.Step, a.Shape[0])

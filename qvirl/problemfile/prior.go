@@ -18,12 +18,9 @@ const asymmetry = 1e-6
 
 func (r *reader) prior() irl.Prior {
 	mean := r.array(priorMean)
-	if mean == nil {
-		return irl.Prior{}
-	}
-	if !is(mean.Shape, r.states) && !is(mean.Shape, r.states, r.actions) {
-		r.err = fmt.Errorf("%s has the shape %v, want [%d] for state-only rewards or [%d %d] for state-action rewards",
-			priorMean, mean.Shape, r.states, r.states, r.actions)
+	r.wantShape(is(mean.Shape, r.states) || is(mean.Shape, r.states, r.actions), priorMean, mean,
+		"[%d] for state-only rewards or [%d %d] for state-action rewards", r.states, r.states, r.actions)
+	if r.err != nil {
 		return irl.Prior{}
 	}
 	prior := irl.Prior{Mean: mean.Data}
@@ -46,34 +43,24 @@ func (r *reader) prior() irl.Prior {
 // std reads prior_std, [n], which one number may stand for, stored as r.scalar takes it.
 func (r *reader) std(shape []int) []float64 {
 	a := r.array(priorStd)
-	if a == nil {
-		return nil
-	}
-	if len(a.Data) == 1 && len(a.Shape) <= 1 {
+	if isNumber(a) {
 		n := 1
 		for _, d := range shape {
 			n *= d
 		}
 		return slices.Repeat(a.Data, n)
 	}
-	if !slices.Equal(a.Shape, shape) {
-		r.err = fmt.Errorf("%s has the shape %v, want %v as %s, or a single number", priorStd, a.Shape, shape,
-			priorMean)
-		return nil
-	}
+	r.wantShape(slices.Equal(a.Shape, shape), priorStd, a, "%v as %s, or a single number", shape, priorMean)
 	return a.Data
 }
 
 // rows reads an array with a row for each reward, [n, k].
 func (r *reader) rows(name string, shape []int) *mat.Dense {
 	a := r.array(name)
-	if a == nil {
-		return nil
-	}
 	last := len(a.Shape) - 1
-	if last < 0 || !slices.Equal(a.Shape[:last], shape) || len(a.Data) == 0 {
-		r.err = fmt.Errorf("%s has the shape %v, want that of %s, %v, and one more axis", name,
-			a.Shape, priorMean, shape)
+	r.wantShape(last >= 0 && slices.Equal(a.Shape[:last], shape) && len(a.Data) > 0, name, a,
+		"that of %s, %v, and one more axis", priorMean, shape)
+	if r.err != nil {
 		return nil
 	}
 	return mat.NewDense(len(a.Data)/a.Shape[last], a.Shape[last], a.Data)
@@ -81,18 +68,14 @@ func (r *reader) rows(name string, shape []int) *mat.Dense {
 
 // kernel reads the prior of a Gaussian process.
 func (r *reader) kernel(mean *npz.Array, std []float64) irl.Prior {
-	k := irl.Kernel{Std: std}
 	features := stateFeats
 	if len(mean.Shape) == 2 {
 		features = rewardFeats
 	}
 	x := r.rows(features, mean.Shape)
-	if a := r.array(lengthscale); a != nil {
-		if k.Lengthscale = a.Data; len(a.Shape) > 1 {
-			r.err = fmt.Errorf("%s has the shape %v, want a single number, or one for each feature", lengthscale,
-				a.Shape)
-		}
-	}
+	length := r.array(lengthscale)
+	r.wantShape(len(length.Shape) <= 1, lengthscale, length, "a single number, or one for each feature")
+	k := irl.Kernel{Std: std, Lengthscale: length.Data}
 	if r.archive.Has(nugget) {
 		k.Nugget = r.scalar(nugget)
 	}
@@ -112,12 +95,9 @@ func (r *reader) kernel(mean *npz.Array, std []float64) irl.Prior {
 // covariance reads the prior covariance [n, n].
 func (r *reader) covariance(n int, pairs bool) *mat.SymDense {
 	a := r.array(priorCov)
-	if a == nil {
-		return nil
-	}
-	if !is(a.Shape, n, n) && !(pairs && is(a.Shape, r.states, r.actions, r.states, r.actions)) {
-		r.err = fmt.Errorf("%s has the shape %v, want [%d %d], since %s holds %d numbers", priorCov, a.Shape, n, n,
-			priorMean, n)
+	r.wantShape(is(a.Shape, n, n) || pairs && is(a.Shape, r.states, r.actions, r.states, r.actions), priorCov, a,
+		"[%d %d], since %s holds %d numbers", n, n, priorMean, n)
+	if r.err != nil {
 		return nil
 	}
 	largest := floats.Norm(a.Data, math.Inf(1))

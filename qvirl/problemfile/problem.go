@@ -160,7 +160,8 @@ func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
 	return p, nil
 }
 
-// reader reads the arrays of a problem, whose size the first ones set; after the first error it reads nothing more.
+// reader reads the arrays of a problem, whose size the first ones set; after the first error it reads nothing more, and
+// returns what is empty.
 type reader struct {
 	archive         *npz.Archive
 	states, actions int
@@ -236,20 +237,35 @@ func (r *reader) checkNames() error {
 	return nil
 }
 
-// array reads an array and checks that its numbers are finite.
+// array reads an array and checks that its numbers are finite. It is not nil, whatever happens.
 func (r *reader) array(name string) *npz.Array {
+	var a *npz.Array
+	if r.err == nil {
+		a, r.err = r.archive.Array(name)
+	}
+	if r.err == nil {
+		r.err = a.CheckFinite(name)
+	}
 	if r.err != nil {
-		return nil
-	}
-	a, err := r.archive.Array(name)
-	if err == nil {
-		err = a.CheckFinite(name)
-	}
-	if err != nil {
-		r.err = err
-		return nil
+		return &npz.Array{}
 	}
 	return a
+}
+
+// integers reads an array of whole numbers, be they integers or floats.
+func (r *reader) integers(name string) *npz.Array {
+	a := r.array(name)
+	if r.err == nil {
+		r.err = a.CheckWhole(name)
+	}
+	return a
+}
+
+// wantShape says of an array which shape it should have, unless its own fits.
+func (r *reader) wantShape(fits bool, name string, a *npz.Array, want string, args ...any) {
+	if r.err == nil && !fits {
+		r.err = fmt.Errorf("%s has the shape %v, want %s", name, a.Shape, fmt.Sprintf(want, args...))
+	}
 }
 
 // texts reads an array of texts, nil where there is none.
@@ -265,14 +281,13 @@ func (r *reader) texts(name string) []string {
 // scalar reads a number that is stored as an array of no dimensions, or of one element.
 func (r *reader) scalar(name string) float64 {
 	a := r.array(name)
-	if a == nil {
-		return 0
-	}
-	if len(a.Data) != 1 || len(a.Shape) > 1 {
-		r.err = fmt.Errorf("%s has the shape %v, want a single number", name, a.Shape)
+	r.wantShape(isNumber(a), name, a, "a single number")
+	if r.err != nil {
 		return 0
 	}
 	return a.Data[0]
 }
+
+func isNumber(a *npz.Array) bool { return len(a.Data) == 1 && len(a.Shape) <= 1 }
 
 func is(shape []int, want ...int) bool { return slices.Equal(shape, want) }

@@ -60,14 +60,13 @@ environments in which an episode follows from its seed and actions.`,
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
 		"JSON")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
-	f.StringVar(&o.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
-		"installed, or python3)")
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
+	f.StringVar(&o.python, "python", "", gym.PythonHelp)
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
 	f.BoolVar(&o.replay, "replay", false, "store seeds and actions, of which a replay makes the observations")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")
-	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
+	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)
 	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the processes are started again after one died or exceeded "+
 		"--step-timeout")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
@@ -84,13 +83,10 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 	c.Imports = append(c.Imports, o.imports...)
 	c.Workers, c.EnvsPerWorker = o.workers, o.envs
 	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled
-	c.StepLimit = o.stepTimeout
-	if err := check.First(check.AtLeast(1, "--episodes --workers --envs", o.episodes, o.workers, o.envs),
+	err := check.First(check.AtLeast(1, "--episodes --workers --envs", o.episodes, o.workers, o.envs),
 		check.AtLeast(0, "--seed --max-steps --max-restarts", int(o.seed), o.maxSteps, o.maxRestarts),
-		check.That(o.stepTimeout > 0, "--step-timeout %v: want a positive time", o.stepTimeout)); err != nil {
-		return c, err
-	}
-	return c, c.SetOptions(o.options)
+		c.LimitTime(o.stepTimeout), c.SetOptions(o.options))
+	return c, err
 }
 
 func collect(cmd *cobra.Command, id string, o *collectOptions) error {

@@ -30,7 +30,7 @@ func (r *replayFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.options.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, "+
 		"the one that kernel-setup installed, or python3)")
-	f.StringArrayVar(&r.options.PythonPath, "python-path", nil, "folder in which Python modules are looked for first")
+	f.StringArrayVar(&r.options.PythonPath, "python-path", nil, gym.PythonPathHelp)
 }
 
 func newShow() *cobra.Command {

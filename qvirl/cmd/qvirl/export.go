@@ -49,7 +49,7 @@ standard deviation says nothing there, and means may lie many prior standard dev
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the draws")
 	f.StringVar(&o.out, "out", "", "file for the draws, ending in .nc (required)")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	o.memory.AddTo(c)
 	for _, name := range []string{"model", "demos", "out"} {

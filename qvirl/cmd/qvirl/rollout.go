@@ -22,8 +22,6 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
-const pythonPathHelp = "folder in which Python modules are looked for first"
-
 // environmentOptions are the flags that say how an environment is made.
 type environmentOptions struct {
 	env                          string
@@ -39,10 +37,10 @@ func (o *environmentOptions) add(c *cobra.Command, use string) {
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in "+
 		"JSON")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
 	f.IntVar(&o.maxSteps, "max-steps", 0, "end episodes of that environment after so many steps, if it has no "+
 		"shorter limit (default: its own limit)")
-	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
+	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)
 }
 
 // rolloutOptions are the flags of rollout.
@@ -199,19 +197,14 @@ func (o *environmentOptions) config(episodes int) (gym.Config, error) {
 		c = gym.Atari(o.env)
 	}
 	c.Imports, c.Autoreset = append(c.Imports, o.imports...), gym.Disabled
-	c.PythonPath, c.StepLimit = o.pythonPath, o.stepTimeout
-	if o.stepTimeout <= 0 {
-		return c, fmt.Errorf("--step-timeout %v: want a positive time", o.stepTimeout)
-	}
+	c.PythonPath = o.pythonPath
 	if strings.HasPrefix(o.env, "highway-") {
 		c.Imports = append(c.Imports, "highway_env")
 	}
 	c.Workers = min(runtime.GOMAXPROCS(0), episodes)
 	c.EnvsPerWorker = max(1, min(poolSize, episodes)/c.Workers)
-	if err := c.SetOptions(o.options); err != nil {
-		return c, err
-	}
-	return c, c.LimitSteps(o.maxSteps)
+	err := check.First(c.LimitTime(o.stepTimeout), c.SetOptions(o.options), c.LimitSteps(o.maxSteps))
+	return c, err
 }
 
 // open opens a pool for a number of episodes.

@@ -51,7 +51,7 @@ than there was without it.`,
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
 	f.StringVar(&o.demos, "demos", "", "file with demonstrations, as train takes it (required)")
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes A, …, B−1 of the file, counted from 0 (default: all)")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write the result as JSON")
 	c.MarkFlagRequired("model")

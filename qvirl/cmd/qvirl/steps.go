@@ -116,28 +116,44 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var all, peers []contestant
-	var running []*peerbench.Peer
-	defer func() {
-		for _, peer := range running {
-			peer.Close()
-		}
-	}()
-	start := func(script, name, beside string, steps int) error {
-		if o.python == "" {
-			return nil
-		}
-		for _, library := range []string{"torch", "jax"} {
-			peer, err := startStepPeer(ctx, o, script, library, steps)
-			if err != nil {
-				return err
-			}
-			running = append(running, peer)
-			peers = append(peers, contestant{name: name + ", " + library, turn: peer.Turn, beside: beside})
-		}
-		return nil
+	var r race
+	defer r.close()
+	if err := r.enter(ctx, o, choice.Backend); err != nil {
+		return err
 	}
-	if err := start("step.py", "step", oneRun, o.steps); err != nil {
+	median, err := r.medians(ctx, o.turns)
+	if err != nil {
+		return err
+	}
+	rows := r.table(median)
+	fmt.Fprintf(out, "%s, %d threads, medians of %d turns\n", choice.Backend.Name(), runtime.GOMAXPROCS(0), o.turns)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	if err := w.Flush(); err != nil || o.out == "" {
+		return err
+	}
+	return cost.WriteSteps(o.out, rows, experiment.ThisMachine(o.backend))
+}
+
+// race is all that takes turns.
+type race struct {
+	contestants []contestant
+	peers       []*peerbench.Peer // the processes of some of them
+}
+
+// close ends the processes.
+func (r *race) close() {
+	for _, peer := range r.peers {
+		peer.Close()
+	}
+}
+
+// enter adds all contestants, compiled: the steps and predictions of QVIRL's networks, then the step from images and
+// the peers.
+func (r *race) enter(ctx context.Context, o stepsOptions, on compute.Backend) error {
+	if err := r.enterPeers(ctx, o, "step.py", "step", oneRun, o.steps); err != nil {
 		return err
 	}
 	if o.images {
@@ -145,48 +161,74 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		peers = append(peers, c)
-		if err := start("images.py", fromImages, fromImages, o.few()); err != nil {
+		r.contestants = append(r.contestants, c)
+		if err := r.enterPeers(ctx, o, "images.py", fromImages, fromImages, o.few()); err != nil {
 			return err
 		}
 	}
-	var one neural.Model
-	for _, runs := range []int{1, 10} {
-		c, model, err := stepping(ctx, o, runs)
-		if err != nil {
-			return err
-		}
-		if one == nil {
-			one = model
-		}
-		all = append(all, c)
-	}
-	predictions, err := predicting(one, choice.Backend, o)
+	one, model, err := stepping(ctx, o, 1)
 	if err != nil {
 		return err
 	}
-	all = append(append(all, predictions...), peers...)
-	took := make([][]float64, len(all))
-	for range o.turns {
-		for i, c := range all {
+	ten, _, err := stepping(ctx, o, 10)
+	if err != nil {
+		return err
+	}
+	predictions, err := predicting(model, on, o)
+	if err != nil {
+		return err
+	}
+	r.contestants = slices.Concat([]contestant{one, ten}, predictions, r.contestants)
+	return nil
+}
+
+// enterPeers adds a script's training step of each library, if there is a Python.
+func (r *race) enterPeers(ctx context.Context, o stepsOptions, script, name, beside string, steps int) error {
+	if o.python == "" {
+		return nil
+	}
+	for _, library := range []string{"torch", "jax"} {
+		peer, err := startStepPeer(ctx, o, script, library, steps)
+		if err != nil {
+			return err
+		}
+		r.peers = append(r.peers, peer)
+		r.contestants = append(r.contestants, contestant{name: name + ", " + library, turn: peer.Turn, beside: beside})
+	}
+	return nil
+}
+
+// medians lets all take turns, and returns by name how many seconds one of what is counted took.
+func (r *race) medians(ctx context.Context, turns int) (map[string]float64, error) {
+	took := map[string][]float64{}
+	for range turns {
+		for _, c := range r.contestants {
 			if err := ctx.Err(); err != nil {
-				return err
+				return nil, err
 			}
 			t, err := c.turn()
 			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
+				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
-			took[i] = append(took[i], t.Seconds())
+			took[c.name] = append(took[c.name], t.Seconds())
 		}
 	}
-	median, rates := map[string]float64{}, map[string]float64{}
-	for i, c := range all {
-		slices.Sort(took[i])
-		median[c.name] = took[i][o.turns/2]
+	median := map[string]float64{}
+	for name, seconds := range took {
+		slices.Sort(seconds)
+		median[name] = seconds[turns/2]
+	}
+	return median, nil
+}
+
+// table shows the medians, with a header.
+func (r *race) table(median map[string]float64) [][]string {
+	rates := map[string]float64{}
+	for _, c := range r.contestants {
 		rates[c.name] = c.work / median[c.name]
 	}
 	rows := [][]string{{"what", "ms", "GMAC/s", "in relation to"}}
-	for _, c := range all {
+	for _, c := range r.contestants {
 		rate, relation := "–", "–"
 		if c.work > 0 {
 			rate = fmt.Sprintf("%.1f", rates[c.name]/1e9)
@@ -199,15 +241,7 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 		}
 		rows = append(rows, []string{c.name, fmt.Sprintf("%.3f", 1e3*median[c.name]), rate, relation})
 	}
-	fmt.Fprintf(out, "%s, %d threads, medians of %d turns\n", choice.Backend.Name(), runtime.GOMAXPROCS(0), o.turns)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	if err := w.Flush(); err != nil || o.out == "" {
-		return err
-	}
-	return cost.WriteSteps(o.out, rows, experiment.ThisMachine(o.backend))
+	return rows
 }
 
 // stepping returns what trains so many runs, compiled, and the first of its models.

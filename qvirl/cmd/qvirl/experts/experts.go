@@ -43,10 +43,9 @@ func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.workers, "workers", 2, "number of processes for the environments")
 	c.Flags().IntVar(&p.maxSteps, "max-steps", 0, "end episodes after so many steps, if the environment has no "+
 		"shorter limit (default: its own limit)")
-	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
-	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
-		"installed, or python3)")
-	c.Flags().StringArrayVar(&p.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
+	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)
+	c.Flags().StringVar(&p.python, "python", "", gym.PythonHelp)
+	c.Flags().StringArrayVar(&p.pythonPath, "python-path", nil, gym.PythonPathHelp)
 }
 
 // source says how long episodes last, where the environment does not: an interrupted run goes on with the same.
@@ -63,11 +62,8 @@ func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error
 	if err != nil {
 		return nil, err
 	}
-	if p.stepTimeout <= 0 {
-		return nil, fmt.Errorf("--step-timeout %v: want a positive time", p.stepTimeout)
-	}
-	g.Python, g.PythonPath, g.StepLimit = p.python, p.pythonPath, p.stepTimeout
-	if err := g.LimitSteps(p.maxSteps); err != nil {
+	g.Python, g.PythonPath = p.python, p.pythonPath
+	if err := check.First(g.LimitTime(p.stepTimeout), g.LimitSteps(p.maxSteps)); err != nil {
 		return nil, err
 	}
 	return gym.Open(ctx, g)

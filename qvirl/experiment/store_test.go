@@ -1,0 +1,258 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-birl/birl/envs/progress"
+)
+
+// TestOnlyWhatChangedIsComputed: another setting of one method, and more worlds, in a folder that holds results.
+func TestOnlyWhatChangedIsComputed(t *testing.T) {
+	dir, said := t.TempDir(), ""
+	run := func(c fakeConfig, units int32) {
+		t.Helper()
+		calls.Store(0)
+		said = ""
+		record, err := Run(t.Context(), fake(c), Options{Out: dir, Events: func(e progress.Event) {
+			if e.Unit == "" {
+				said += strings.Join(e.Notes, "\n")
+			}
+		}})
+		if err != nil || !record.Complete || calls.Load() != units {
+			t.Errorf("%+v: computed %d units (error %v), want %d", c, calls.Load(), err, units)
+		}
+		reference := t.TempDir()
+		if _, err := Run(t.Context(), fake(c), Options{Out: reference}); err != nil {
+			t.Fatal(err)
+		}
+		if read(t, dir, RowsFile) != read(t, reference, RowsFile) {
+			t.Errorf("%+v: the rows are not those of a run from scratch", c)
+		}
+	}
+	run(config, 14)
+	if said != "" {
+		t.Errorf("at first: %q", said)
+	}
+	run(fakeConfig{Worlds: 14, Chunk: 2, Offset: 1}, 7)
+	if !strings.Contains(said, "b: ") || !strings.Contains(said, "7 units") || strings.Contains(said, "a: ") {
+		t.Errorf("after a change of b: %q", said)
+	}
+	run(config, 0) // as before
+	run(fakeConfig{Worlds: 18, Chunk: 2}, 4)
+	run(fakeConfig{Worlds: 14, Chunk: 7}, 4)
+
+	for _, path := range []string{UnitsDir, PlanFile} { // as results are published
+		if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(fakeConfig{Worlds: 14, Chunk: 7}, 0)
+	stored, err := filepath.Glob(filepath.Join(dir, UnitsDir, "a-*"))
+	if err != nil || len(stored) == 0 {
+		t.Fatalf("%d files of a, error %v", len(stored), err)
+	}
+	for _, path := range stored { // as units of b that are computed beside published results
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(fakeConfig{Worlds: 14, Chunk: 7}, 0)
+	data := filepath.Join(t.TempDir(), "data")
+	for i, text := range []string{"one", "two", "two"} {
+		if err := os.WriteFile(data, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		plan := fake(fakeConfig{Worlds: 2, Chunk: 2})
+		plan.Units[0].Data = []string{data}
+		calls.Store(0)
+		if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil || calls.Load() != []int32{2, 1, 0}[i] {
+			t.Errorf("data %q: computed %d units, error %v", text, calls.Load(), err)
+		}
+	}
+}
+
+// finished returns a folder in which all units of a plan have run, and their keys.
+func finished(t *testing.T) (dir string, plan *Plan, keys []string) {
+	t.Helper()
+	dir, plan = t.TempDir(), fake(config)
+	if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := plan.Keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, plan, keys
+}
+
+// TestUnitsThatCannotBeKeptAnew: a unit whose new rows were not written is computed again, as one between whose two
+// files the run was killed.
+func TestUnitsThatCannotBeKeptAnew(t *testing.T) {
+	want := whole(t)
+	dir, plan, keys := finished(t)
+	rows := store{dir, nil}.path("a-worlds-0002", keys[3], ".csv")
+	if err := errors.Join(os.Remove(rows), os.Mkdir(rows, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), plan, Options{Out: dir, Anew: true}); err == nil ||
+		!strings.Contains(err.Error(), rows) {
+		t.Errorf("error %v, want one that names %s", err, rows)
+	}
+	if err := os.Remove(rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil || read(t, dir, RowsFile) != want {
+		t.Errorf("error %v, or rows differ", err)
+	}
+}
+
+// TestRunBetweenTwoFilesOfAnother begins when another process has written its rows and not yet its record.
+func TestRunBetweenTwoFilesOfAnother(t *testing.T) {
+	plan, dir := fake(config), t.TempDir()
+	plan.of = nil // a plan that goes on from no other
+	if _, err := Run(t.Context(), plan, Options{Out: dir, Shard: Shard{1, 2}}); err != nil {
+		t.Fatal(err)
+	}
+	record := read(t, dir, RunFile)
+	if err := os.Remove(filepath.Join(dir, RunFile)); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() {
+		if err := os.WriteFile(filepath.Join(dir, RunFile), []byte(record), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := Run(t.Context(), plan, Options{Out: dir, Shard: Shard{2, 2}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPublishedResultsOfOtherPlans are refused, and stay as they are.
+func TestPublishedResultsOfOtherPlans(t *testing.T) {
+	for want, change := range map[string]func(r *Record, rows *[]Row){
+		"none of its plan's": func(r *Record, _ *[]Row) { r.Units[0].Unit = "elsewhere" },
+		"with the key \"\"":  func(r *Record, _ *[]Row) { r.Units[0].Key = "" },
+		"are of no unit":     func(r *Record, rows *[]Row) { (*rows)[0].Seed = 99 },
+		"a stored config":    func(r *Record, _ *[]Row) { r.Config = []byte(`"none"`) },
+	} {
+		dir := t.TempDir()
+		if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil {
+			t.Fatal(err)
+		}
+		rows, record, err := ReadResults(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(record, &rows)
+		if err := (store{dir: dir}).write(record, rows); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil {
+			t.Fatal(err)
+		}
+		before := read(t, dir, RowsFile) + read(t, dir, RunFile)
+		if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err == nil ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "use another folder") {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+		if read(t, dir, RowsFile)+read(t, dir, RunFile) != before {
+			t.Errorf("%s: what was published has changed", want)
+		}
+	}
+}
+
+// TestFoldersWithOtherResultsAreProtected: what cannot be gone on from stays as it is.
+func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
+	for name, text := range map[string]string{
+		"units/metre.json": `{"length": 1}`, // is nobody's
+		"rows.csv":         "a,b\n1,2\n",
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(context.Background(), fake(config), Options{Out: dir}); (err == nil) != (name != RowsFile) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if read(t, path) != text {
+			t.Errorf("%s became %q", name, read(t, path))
+		}
+	}
+	dir := t.TempDir()
+	if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil {
+		t.Fatal(err)
+	}
+	other := fake(config)
+	other.Experiment = "another"
+	for _, path := range []string{"", UnitsDir, PlanFile} { // that is taken away
+		if path != "" {
+			if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Run(t.Context(), other, Options{Out: dir}); err == nil ||
+			!strings.Contains(err.Error(), "not of another") {
+			t.Errorf("results of another experiment, without %q: %v", path, err)
+		}
+	}
+}
+
+func TestDamagedUnitsAreNoticed(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(unit string) error
+		want   string
+	}{
+		"changed rows": {func(u string) error { return os.WriteFile(u+".csv", []byte("x"), 0o644) }, "was changed"},
+		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "a-worlds-0002"},
+		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
+			"is damaged: unexpected end of JSON input; remove it"},
+	} {
+		dir, plan, keys := finished(t)
+		if err := c.damage(store{dir, nil}.path("a-worlds-0002", keys[3], "")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: going on: error %v, want one with %q", name, err, c.want)
+		}
+	}
+}
+
+func TestUnfinishedUnitsAreComputedAgain(t *testing.T) {
+	want := whole(t)
+	dir, plan, keys := finished(t)
+	if err := os.Remove(store{dir, nil}.path("a-worlds-0002", keys[3], ".json")); err != nil {
+		t.Fatal(err) // a crash between the two files
+	}
+	calls.Store(0)
+	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil || calls.Load() != 1 {
+		t.Errorf("computed %d units, error %v, want 1", calls.Load(), err)
+	}
+	if read(t, dir, RowsFile) != want {
+		t.Error("rows differ")
+	}
+}
+
+func TestUnwritableFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	plan := fake(config)
+	calls.Store(0)
+	out := filepath.Join(file, "out")
+	if _, err := Run(context.Background(), plan, Options{Out: out}); err == nil ||
+		!strings.Contains(err.Error(), out) || calls.Load() != 0 {
+		t.Errorf("error %v after %d units, want one that names the folder before any unit", err, calls.Load())
+	}
+}
