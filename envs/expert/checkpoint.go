@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -127,7 +129,7 @@ func (t *trainer) load(path string) error {
 	return nil
 }
 
-// difference names the first field in which two configs differ, as it is stored; it is empty if there is none.
+// difference names the first field by name in which two configs differ, as it is stored; it is empty if there is none.
 func difference(a, b Config) string {
 	fields := func(c Config) (m map[string]json.RawMessage) {
 		text, err := json.Marshal(c)
@@ -140,13 +142,10 @@ func difference(a, b Config) string {
 		return m
 	}
 	x, y := fields(a), fields(b)
-	for name := range x {
+	all := slices.Concat(slices.Collect(maps.Keys(x)), slices.Collect(maps.Keys(y)))
+	slices.Sort(all)
+	for _, name := range all {
 		if string(x[name]) != string(y[name]) {
-			return name
-		}
-	}
-	for name := range y {
-		if _, ok := x[name]; !ok {
 			return name
 		}
 	}
