@@ -80,7 +80,7 @@ func (e *explorer) climbAll(tries []try) {
 	slices.SortStableFunc(tries, func(a, b try) int { return a.turn - b.turn })
 	end, idle := e.work()+climbWork, 0
 	for i := 0; i < len(tries) && e.work() < end && idle < idleClimbs+2*len(e.found.modes) && e.ctx.Err() == nil; i++ {
-		o, before := e.modeAt(e.climb(tries[i].u)), len(e.found.modes)
+		o, before := e.summit(tries[i].u), len(e.found.modes)
 		if e.found.add(o); len(e.found.modes) > before {
 			idle = 0
 		} else {

@@ -115,7 +115,7 @@ func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err e
 	}
 	before, end := s.found.modes, t.work()+climbWork
 	for _, u := range positions {
-		o := t.modeAt(t.climb(slices.Clone(u)))
+		o := t.summit(slices.Clone(u))
 		if s.found.add(o); o != nil && reached.same(o) < 0 {
 			reached = append(reached, o)
 		}

@@ -26,6 +26,10 @@ const (
 	few       = 25        // samples of a mode, which do not tell what it adds to a variance
 	mostAway  = 1024      // modes that are counted of those that were turned away,
 	crowd     = 0.05      // share of these in the evidence from which on too much is
+
+	scoringSteps = 20   // of a climb, at most,
+	settled      = 0.01 // until a step promises half as many nats,
+	shortest     = 0.01 // or is so small a share of the first one tried
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -205,6 +209,39 @@ func (t *Target) climb(u []float64) []float64 {
 		return u
 	}
 	return t.rest(r.X)
+}
+
+// summit returns the mode that a climb from u leads to, or nil where there is no density. From where L-BFGS has ended,
+// Fisher scoring goes on until the density has hardly anything to gain,
+//
+//	u ← u + t (I + H)⁻¹ ∇ log p(u | D),   t the first of 1, ½, ¼, … at which the density rises.
+//
+// A log-likelihood is concave in the rewards as long as the best policy stays the same, however ill-conditioned. Where
+// it does not, on the edge of two explanations, no step rises, and the climb ends.
+func (t *Target) summit(u []float64) *mode {
+	m := t.modeAt(t.climb(u))
+	grad, way, to := make([]float64, len(u)), make([]float64, len(u)), make([]float64, len(u))
+	for step := 0; m != nil && step < scoringSteps; step++ {
+		density := t.LogLikelihood(m.u, grad) - floats.Dot(m.u, m.u)/2
+		floats.Sub(grad, m.u)
+		copy(way, grad)
+		m.condition(way, func() float64 { return 0 })
+		if !(floats.Dot(way, grad) > settled) {
+			break
+		}
+		scale := 1.0
+		for ; scale > shortest; scale /= 2 {
+			floats.AddScaledTo(to, m.u, scale, way)
+			if t.logDensity(to) > density {
+				break
+			}
+		}
+		if scale <= shortest {
+			break
+		}
+		m = t.modeAt(slices.Clone(to))
+	}
+	return m
 }
 
 // rest returns u with the coordinates that demonstrations hardly say anything of there where the prior has them, all
