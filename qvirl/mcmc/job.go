@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -129,6 +130,13 @@ type Budget struct {
 	Few func(samples *Posterior) bool
 }
 
+// betaWantsMore reports whether the standard deviation of β, whose relative Monte Carlo error that is of so many samples,
+// is not known as well as others are but will be of MaxSamples. Under a wide log-normal prior it never is.
+func (b Budget) betaWantsMore(stdError float64, samples int) bool {
+	return b.MaxStdError > 0 && stdError > b.MaxStdError &&
+		stdError*math.Sqrt(float64(samples)/float64(max(b.MaxSamples, 1))) <= b.MaxStdError
+}
+
 // MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
 const MinPerChain = minLength
 
@@ -201,7 +209,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if unmet, ok := errors.AsType[*shortfall](err); ok {
 				found += ", " + unmet.what
 			}
-			if errors.Is(err, ErrHeavyTails) || err == nil && (b.MaxStdError > 0 && d.BetaStdError > b.MaxStdError ||
+			if errors.Is(err, ErrHeavyTails) || err == nil && (b.betaWantsMore(d.BetaStdError, perChain*b.Chains) ||
 				b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
 				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= b.MaxIterations {
 					perChain *= 2

@@ -57,11 +57,14 @@ func (c RefineConfig) Validate() error {
 }
 
 const (
-	pilots         = 4    // walkers that adapt the step size and are thrown away
-	pilotSteps     = 25   // transitions of each
-	scoutRounds    = 2    // rounds in which the pilots find a mass matrix first, where β is inferred
-	scoutSteps     = 60   // transitions of each in a round
-	betaSpread     = 0.1  // of the starts' log β about the median of its prior, in its standard deviations
+	pilots      = 4   // walkers that adapt the step size and are thrown away
+	pilotSteps  = 25  // transitions of each
+	scoutRounds = 2   // rounds in which the pilots find a mass matrix first, where β is inferred
+	scoutSteps  = 60  // transitions of each in a round
+	betaSpread  = 0.1 // of the starts' log β about the median of its prior, in its standard deviations
+	// maxRefining is how many leapfrog steps a trajectory takes at most: where steps are so short that one wants more,
+	// a few transitions lead nowhere anyway.
+	maxRefining    = 50
 	compared       = 2000 // samples that the diagnostics compare, at most
 	curvatureDraws = 40   // draws of the approximation whose mean curvature is the mass matrix
 	// groups is the number of groups of walkers, each with one random stream and one scratch space. It does not depend
@@ -273,7 +276,7 @@ func (r *refinement) adapt(ctx context.Context) error {
 
 func (r *refinement) newWalker(stream uint64) *Walker {
 	k := newWalker(r.base.clone(), mcmc.Stream(r.config.Seed, r.hash, stream), r.config.Trajectory, true)
-	k.kinetic = r.kinetic
+	k.kinetic, k.longest = r.kinetic, maxRefining
 	return k
 }
 

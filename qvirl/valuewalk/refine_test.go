@@ -278,7 +278,7 @@ func TestRefinedMethod(t *testing.T) {
 	}
 	// the leapfrog steps and a start for each walker, and what the pilots took
 	walk := d.LeapfrogSteps*float64(p.Chains()*(c.Transitions+c.Kept-1)) + float64(p.Chains())
-	if rest := float64(d.Evaluations) - walk; rest < pilots*pilotSteps || rest > pilots*pilotSteps*maxLeapfrog {
+	if rest := float64(d.Evaluations) - walk; rest < pilots*pilotSteps || rest > pilots*pilotSteps*maxRefining {
 		t.Errorf("%d evaluations, of which %g in %d walkers", d.Evaluations, walk, p.Chains())
 	}
 	walked, err := NewRefined("walked", must(New(brief())), c)

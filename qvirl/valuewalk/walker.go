@@ -42,6 +42,7 @@ type Walker struct {
 	rng         *rand.Rand
 	determinant bool
 	trajectory  float64
+	longest     int      // leapfrog steps of a trajectory
 	kinetic     *kinetic // nil before there is one
 
 	placed             bool // it has a position
@@ -67,8 +68,8 @@ func NewWalker(problem *irl.Problem, rng *rand.Rand, trajectory float64) (*Walke
 }
 
 func newWalker(t *target, rng *rand.Rand, trajectory float64, determinant bool) *Walker {
-	k := &Walker{target: t, rng: rng, determinant: determinant, trajectory: trajectory, StepSize: firstStep,
-		momentum: make([]float64, t.dim), velocity: make([]float64, t.dim)}
+	k := &Walker{target: t, rng: rng, determinant: determinant, trajectory: trajectory, longest: maxLeapfrog,
+		StepSize: firstStep, momentum: make([]float64, t.dim), velocity: make([]float64, t.dim)}
 	for _, p := range []*point{&k.at, &k.from} {
 		p.x, p.grad = make([]float64, t.dim), make([]float64, t.dim)
 	}
@@ -144,7 +145,7 @@ func (k *Walker) Step() (x []float64, integration float64) {
 	kinetic := k.kinetic.momentum(k.momentum, k.velocity, k.rng)
 	// A uniformly jittered length keeps trajectories from closing on themselves (Neal, 2011).
 	steps := int(math.Ceil((0.5 + k.rng.Float64()) * k.trajectory / k.StepSize))
-	steps = min(steps, maxLeapfrog)
+	steps = min(steps, k.longest)
 	floats.AddScaled(k.momentum, k.StepSize/2, k.at.grad)
 	for l := 1; l <= steps; l++ {
 		k.kinetic.velocity(k.velocity, k.momentum)
