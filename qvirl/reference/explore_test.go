@@ -86,3 +86,59 @@ func TestGateOfEqualRewards(t *testing.T) {
 		t.Errorf("in the best mode the rooms have the mean %g, in the posterior %g ± %g", got, mean, deviation)
 	}
 }
+
+// TestSummits: an ill-conditioned prior and very many demonstrations, or an expert who hardly ever errs, hold
+// rewards in some directions thousands of times as tightly as in others, where L-BFGS takes long. Places on the way are
+// no explanations of their own.
+func TestSummits(t *testing.T) {
+	const states, actions, discount = 10, 3, 0.95
+	rows, features := make([][]mdp.Transition, states*actions), mat.NewDense(states*actions, 2, nil)
+	for i := range rows {
+		s, a := i/actions, i%actions
+		up := 0.1 + 0.4*float64(a)
+		rows[i] = []mdp.Transition{{Next: min(s+1, states-1), Prob: 0.8 * up}, {Next: max(s-1, 0), Prob: 0.8 * (1 - up)},
+			{Next: s, Prob: 0.2}}
+		features.SetRow(i, []float64{float64(s) / 2.5, float64(a) / 2})
+	}
+	m, err := mdp.New(states, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	smooth, err := irl.KernelPrior(irl.Kernel{Name: "rbf", Lengthscale: []float64{1}, Std: []float64{1}, Nugget: 1e-4},
+		features, make([]float64, states*actions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		prior irl.Prior
+		demos int
+		beta  float64
+	}{"smooth": {smooth, 2000, 50}, "rational": {irl.IndependentPrior(states*actions, 0, 1), 60, 1e4}} {
+		rng := mcmc.Stream(7, 8, 9)
+		factor, err := c.prior.Factor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		solution, err := m.Solve(c.prior.Draw(rng, factor), discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &irl.Problem{MDP: m, Prior: c.prior, Discount: discount, Beta: c.beta}
+		for i := range c.demos {
+			s := i % states
+			probs := mdp.LogBoltzmann(nil, solution.Q[s*actions:(s+1)*actions], actions, c.beta)
+			for a, l := range probs {
+				probs[a] = math.Exp(l)
+			}
+			p.Demos = append(p.Demos, mdp.Step{State: s, Action: mdp.Draw(rng, probs)})
+		}
+		target, err := NewTarget(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+		if n := len(found.modes); n == 0 || n > 4 {
+			t.Errorf("%s: %d explanations, want one, or few", name, n)
+		}
+	}
+}
