@@ -130,7 +130,7 @@ type Budget struct {
 	Few func(samples *Posterior) bool
 }
 
-// betaWantsMore reports whether the standard deviation of β, whose relative Monte Carlo error that is of so many samples,
+// betaWantsMore reports whether the standard deviation of β, with that relative Monte Carlo error of so many samples,
 // is not known as well as others are but will be of MaxSamples. Under a wide log-normal prior it never is.
 func (b Budget) betaWantsMore(stdError float64, samples int) bool {
 	return b.MaxStdError > 0 && stdError > b.MaxStdError &&

@@ -96,8 +96,8 @@ func TestSummits(t *testing.T) {
 	for i := range rows {
 		s, a := i/actions, i%actions
 		up := 0.1 + 0.4*float64(a)
-		rows[i] = []mdp.Transition{{Next: min(s+1, states-1), Prob: 0.8 * up}, {Next: max(s-1, 0), Prob: 0.8 * (1 - up)},
-			{Next: s, Prob: 0.2}}
+		rows[i] = []mdp.Transition{{Next: min(s+1, states-1), Prob: 0.8 * up},
+			{Next: max(s-1, 0), Prob: 0.8 * (1 - up)}, {Next: s, Prob: 0.2}}
 		features.SetRow(i, []float64{float64(s) / 2.5, float64(a) / 2})
 	}
 	m, err := mdp.New(states, actions, rows, nil)
