@@ -10,15 +10,15 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
-// TestThePageSaysWhatIsStored holds the experiment's page to the stored rows, and the command's default to its promise:
-// no answer that is wrong and presented as right.
+// TestThePageSaysWhatIsStored holds the figure of the experiment's page to the stored rows, and the command's default to
+// its promise: no answer that is wrong and presented as right.
 func TestThePageSaysWhatIsStored(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	rows, _, err := experiment.ReadResults(filepath.Join(root, "results", Name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "notebooks", "pages", "zoo.md"))
+	figure, err := os.ReadFile(filepath.Join(root, "notebooks", "pages", "figures", "zoo.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +58,11 @@ func TestThePageSaysWhatIsStored(t *testing.T) {
 				doubtedWrong++
 			}
 		}
-		line := fmt.Sprintf("| %d | %d | %d | %d | %d |", claimed, doubtedWrong, trustedWrong, doubted, none)
-		found := false
-		for _, l := range strings.Split(string(page), "\n") {
-			found = found || strings.HasPrefix(l, "| `"+method+"`") && strings.HasSuffix(l, line)
-		}
-		if !found {
-			t.Errorf("the page has no line of %s that ends in %q", method, line)
+		lines := fmt.Sprintf("\n%[1]s,\"right, and says so\",%[2]d\n%[1]s,\"right, but doubts it\",%[3]d\n"+
+			"%[1]s,no answer,%[4]d\n%[1]s,\"wrong, and says so\",%[5]d\n%[1]s,\"wrong, and says right\",%[6]d\n", method,
+			claimed, doubted, none, doubtedWrong, trustedWrong)
+		if !strings.Contains(string(figure), lines) {
+			t.Errorf("the figure's numbers lack%s", lines)
 		}
 		if n := len(answers[method]); method == Fit && (trustedWrong > 0 || 20*claimed < 19*n) {
 			t.Errorf("fit: of %d problems, right and says so in %d, wrong and trusted in %d", n, claimed, trustedWrong)
