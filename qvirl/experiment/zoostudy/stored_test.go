@@ -59,8 +59,8 @@ func TestThePageSaysWhatIsStored(t *testing.T) {
 			}
 		}
 		lines := fmt.Sprintf("\n%[1]s,\"right, and says so\",%[2]d\n%[1]s,\"right, but doubts it\",%[3]d\n"+
-			"%[1]s,no answer,%[4]d\n%[1]s,\"wrong, and says so\",%[5]d\n%[1]s,\"wrong, and says right\",%[6]d\n", method,
-			claimed, doubted, none, doubtedWrong, trustedWrong)
+			"%[1]s,no answer,%[4]d\n%[1]s,\"wrong, and says so\",%[5]d\n%[1]s,\"wrong, and says right\",%[6]d\n",
+			method, claimed, doubted, none, doubtedWrong, trustedWrong)
 		if !strings.Contains(string(figure), lines) {
 			t.Errorf("the figure's numbers lack%s", lines)
 		}
