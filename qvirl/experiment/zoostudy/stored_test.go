@@ -10,8 +10,8 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
-// TestThePageSaysWhatIsStored holds the figure of the experiment's page to the stored rows, and the command's default to
-// its promise: no answer that is wrong and presented as right.
+// TestThePageSaysWhatIsStored holds the figure of the experiment's page to the stored rows, and the command's default
+// to its promise: no answer that is wrong and presented as right.
 func TestThePageSaysWhatIsStored(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	rows, _, err := experiment.ReadResults(filepath.Join(root, "results", Name))
