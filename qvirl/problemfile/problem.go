@@ -160,8 +160,7 @@ func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
 	return p, nil
 }
 
-// reader reads the arrays of a problem, whose size the first ones set; after the first error it reads nothing more, and
-// returns what is empty.
+// reader reads the arrays of a problem, whose size the first ones set; after the first error it reads nothing more.
 type reader struct {
 	archive         *npz.Archive
 	states, actions int

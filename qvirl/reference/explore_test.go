@@ -12,15 +12,21 @@ import (
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
-// best returns the rewards of the best mode found.
-func best(t *testing.T, p *irl.Problem) []float64 {
+// searched returns a problem's target and the modes found.
+func searched(t *testing.T, p *irl.Problem) (*Target, modes) {
 	t.Helper()
 	target, err := NewTarget(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
-	found := searched.modes
+	_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
+	return target, found.modes
+}
+
+// best returns the rewards of the best mode found.
+func best(t *testing.T, p *irl.Problem) []float64 {
+	t.Helper()
+	target, found := searched(t, p)
 	if len(found) == 0 {
 		t.Fatal("no mode")
 	}
@@ -132,12 +138,8 @@ func TestSummits(t *testing.T) {
 			}
 			p.Demos = append(p.Demos, mdp.Step{State: s, Action: mdp.Draw(rng, probs)})
 		}
-		target, err := NewTarget(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
-		if n := len(found.modes); n == 0 || n > 16 {
+		_, found := searched(t, p)
+		if n := len(found); n == 0 || n > 16 {
 			t.Errorf("%s: %d explanations, want one, or few", name, n)
 		}
 	}

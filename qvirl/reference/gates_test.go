@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // gate is a problem in which the expert goes so many times to a hub rather than to an end that pays nothing. From the
@@ -135,12 +134,7 @@ func TestExplanationsBehindGatesAreFound(t *testing.T) {
 			parts = append(parts, gate(t, g.demos, g.length, g.mean, g.elsewhere))
 		}
 		p, first := together(t, parts...)
-		target, err := NewTarget(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
-		found := searched.modes
+		target, found := searched(t, p)
 		if len(found) == 0 {
 			t.Fatalf("%+v: no mode", gates)
 		}

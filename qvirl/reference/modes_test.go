@@ -81,12 +81,7 @@ func secondShare() float64 {
 // TestModesAreFound: both explanations of the detour, with their shares within Laplace's error.
 func TestModesAreFound(t *testing.T) {
 	for _, length := range []int{40, 300, 600} {
-		target, err := NewTarget(detours(t, 1, length))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
-		found := searched.modes
+		target, found := searched(t, detours(t, 1, length))
 		if len(found) != 2 {
 			t.Fatalf("%d modes, want 2", len(found))
 		}
@@ -101,12 +96,8 @@ func TestModesAreFound(t *testing.T) {
 	}
 	easy := detours(t, 1, 40)
 	easy.Demos = nil
-	target, err := NewTarget(easy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4); found.modes != nil {
-		t.Errorf("%d modes of the prior", len(found.modes))
+	if _, found := searched(t, easy); found != nil {
+		t.Errorf("%d modes of the prior", len(found))
 	}
 }
 
@@ -189,12 +180,7 @@ func TestChainsJumpBetweenModes(t *testing.T) {
 // in all coordinates, by shifts, and in the roads of either place.
 func TestBlocks(t *testing.T) {
 	const length = 3
-	target, err := NewTarget(detours(t, 2, length))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, searched := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
-	found := searched.modes
+	_, found := searched(t, detours(t, 2, length))
 	blocks := found.blocks()
 	var sizes [][]int
 	if len(blocks) < whole || len(blocks[1].shifts) == 0 {

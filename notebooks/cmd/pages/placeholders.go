@@ -170,16 +170,20 @@ func (s *site) count(text string, holds func(float64) bool) (int, error) {
 }
 
 // verdicts is the chart of the zoo's answers.
-func (s *site) verdicts() (c exhibit.VerdictChart, err error) {
-	rows, _, err := s.results.read("zoo")
+func (s *site) verdicts() (exhibit.VerdictChart, error) {
+	if s.zoo != nil {
+		return *s.zoo, nil
+	}
+	rows, _, err := s.results.read(zoostudy.Name)
 	if err != nil {
-		return c, err
+		return exhibit.VerdictChart{}, err
 	}
 	r, err := zoostudy.Report(rows, nil)
 	if err != nil {
-		return c, err
+		return exhibit.VerdictChart{}, err
 	}
-	return r.Verdicts[0], nil
+	s.zoo = &r.Verdicts[0]
+	return *s.zoo, nil
 }
 
 // zooCounts counts a method's answers by exhibit.Kind: right and says so; wrong and says so; wrong, trusted; right,

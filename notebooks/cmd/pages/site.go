@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/widgets"
 )
 
@@ -65,8 +66,9 @@ type site struct {
 	results  *results
 	ledger   *ledger
 	layout   *layout
-	files    map[string][]byte // by path from the root
-	used     map[string]bool   // the tables that some page shows
+	files    map[string][]byte     // by path from the root
+	used     map[string]bool       // the tables that some page shows
+	zoo      *exhibit.VerdictChart // nil until it is asked for
 }
 
 const banner = "<!-- Made by `go run ./notebooks/cmd/pages` from claims.yaml, pages/pages.yaml, pages/prose and " +

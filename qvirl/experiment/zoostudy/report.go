@@ -15,7 +15,7 @@ import (
 
 // Report makes the picture of problems and methods, and the table of counts.
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
-	answers := Answers(rows)
+	answers := byProblem(rows)
 	methods := experiment.Ordered(rows, methodNames)
 	if len(methods) == 0 {
 		return nil, fmt.Errorf("zoostudy: no rows to report")
@@ -56,8 +56,8 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 // policyWeight brings the policy's tolerance to that of means and standard deviations.
 const policyWeight = zoo.MeanTolerance / zoo.PolicyTolerance
 
-// Answers returns what rows say about each answer, by problem and method.
-func Answers(rows []experiment.Row) map[string]map[string]*exhibit.Verdict {
+// byProblem returns what rows say about each answer, by problem and method.
+func byProblem(rows []experiment.Row) map[string]map[string]*exhibit.Verdict {
 	out := map[string]map[string]*exhibit.Verdict{}
 	for _, r := range rows {
 		if out[r.Environment] == nil {
