@@ -121,8 +121,8 @@ type Budget struct {
 	MaxPolicyError  float64 // largest Monte Carlo error of an action's probability; 0: whatever it is
 	FirstLook       float64 // iterations per kept sample before convergence is first looked at, at least 1; 0: 2
 
-	// Again, unless it is nil, is shown the samples at each look at which they miss a target, and how many iterations
-	// they are of. If it reports true the chains begin anew, as after the warm-up.
+	// Again, unless it is nil, is shown the samples at each look at which they have less than half of MinESS, and how
+	// many iterations they are of. If it reports true the chains begin anew, as after the warm-up.
 	Again func(samples *Posterior, iterations int) (bool, error)
 
 	// Few, unless it is nil, reports whether samples that meet the targets are too few for something that they should
@@ -193,12 +193,13 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError,
 			MaxPolicyError: b.MaxPolicyError}
 		var p *Posterior
-		end := total == b.MaxIterations
+		end, worth := total == b.MaxIterations, false
 		if err := j.Time(func() (err error) {
 			if p, err = collect(perChain); err != nil {
 				return err
 			}
 			ess := p.smallestMeanESS()
+			worth = !(ess >= b.MinESS/2) // to begin anew would take longer than to go on
 			found = fmt.Sprintf(", smallest ESS %.0f", ess)
 			expected = max(next, min(int(float64(total)*b.MinESS/ess), b.MaxIterations))
 			if ess < b.MinESS && !end { // the full diagnostics cost more
@@ -228,7 +229,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			d.Seconds = j.Seconds()
 			return p, d, nil
 		}
-		if b.Again == nil {
+		if b.Again == nil || !worth {
 			continue
 		}
 		again, err := b.Again(p, total)

@@ -16,7 +16,7 @@ func TestConvergeBeginsAnew(t *testing.T) {
 		asked int // from which on there is an error; 0: never
 		want  error
 	}{{0, nil}, {2, broken}} {
-		budget := Budget{Samples: 400, Chains: 4, MinESS: 1, MaxRHat: 10, MaxIterations: 1000, MaxPolicyError: 1e-6}
+		budget := Budget{Samples: 400, Chains: 4, MinESS: 1000, MaxRHat: 10, MaxIterations: 1000}
 		asked := 0
 		budget.Again = func(samples *Posterior, iterations int) (bool, error) {
 			asked++

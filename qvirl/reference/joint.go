@@ -73,12 +73,12 @@ func (j *joint) run(ctx context.Context) (*Posterior, error) {
 
 // What samples of a small problem cost next to nothing is made of them, beyond the targets.
 const (
-	cheapWork       = 2e8 // multiplications of a chain
+	cheapWork       = 8e8 // multiplications of all chains
 	cheapIterations = 20000
 )
 
 // budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its
-// samples, and cheapWork in any case.
+// samples, and for its part of cheapWork in any case.
 func (j *joint) budget(ctx context.Context) mcmc.Budget {
 	cost := 0.0
 	for _, s := range j.subs {
@@ -88,7 +88,7 @@ func (j *joint) budget(ctx context.Context) mcmc.Budget {
 	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), c.MaxWork/cost)), 2*c.Samples/c.Chains)
 	b.MaxPolicyError = 0.5 / math.Sqrt(c.MinESS) // that of MinESS draws of a policy that is certain of one or the other
 	b.MaxSamples = j.subs[0].kept / 2 * c.Samples
-	b.MinIterations = int(math.Min(cheapIterations, cheapWork/cost))
+	b.MinIterations = int(math.Min(cheapIterations, cheapWork/float64(c.Chains)/cost))
 	b.Again = j.again(ctx)
 	b.Few = func(*mcmc.Posterior) bool { return j.rare() > mostRare }
 	return b

@@ -17,7 +17,8 @@ func (s *sampling) setShares(ctx context.Context) error {
 		return err
 	}
 	chains := float64(s.config.Chains)
-	spent := bestShares(moved, cost, float64(s.config.Samples)/chains, s.config.MinESS/chains)
+	spent := bestShares(moved, cost, float64(s.config.Samples)/chains, s.config.MinESS/chains,
+		cheapWork/chains)
 	var share [kernels]float64
 	for kernel, f := range spent {
 		if f > 0 {
@@ -198,11 +199,12 @@ func (s *sampling) pilots(ctx context.Context, moves int, strides [kernels]int) 
 //
 //	work = max(iterations · c, draws · 4 √(mean_i m_i⁻²)),   1/c = Σ_k share_k / cost_k,   m_i = Σ_k share_k moved_ki,
 //
-// but cheapWork is done in any case. In the mean of squares the slowest quantities count most, and the error of a
+// but cheap work is done in any case. In the mean of squares the slowest quantities count most, and the error of a
 // single one's movement does not decide. A kernel without movements is left out; every other has a tenth at least, but
 // for slices of all coordinates: a pilot is too short to see the slowest of movements, such as a goal far from the
 // demonstrations that becomes another.
-func bestShares(moved [kernels][]float64, cost [kernels]float64, iterations, draws float64) (best [kernels]float64) {
+func bestShares(moved [kernels][]float64, cost [kernels]float64,
+	iterations, draws, cheap float64) (best [kernels]float64) {
 	const (
 		tenths = 10
 		still  = 1e-100 // movement of what no kernel moves
@@ -231,7 +233,7 @@ func bestShares(moved [kernels][]float64, cost [kernels]float64, iterations, dra
 				}
 			}
 			drawn := draws * 4 * math.Sqrt(squares/float64(len(moved[hamiltonianKernel])))
-			work := [2]float64{max(iterations/rate, cheapWork, drawn), drawn}
+			work := [2]float64{max(iterations/rate, cheap, drawn), drawn}
 			if slices.Compare(work[:], least[:]) < 0 {
 				least, best = work, tried
 			}
