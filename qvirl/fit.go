@@ -86,7 +86,7 @@ func WithoutVerdict() Option { return func(s *settings) { s.judging.Not = true }
 
 // Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
 // judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced
-// by their samples, or by those of a longer run. One of more than tabular.LargestFull states is not judged, as without
+// by their samples, or by those of another run. One of more than tabular.LargestFull states is not judged, as without
 // a verdict. The answer depends on the problem, the options and the backend that GoMLX finds alone.
 //
 // The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. Other errors are one

@@ -114,7 +114,8 @@ func (j *Job) Each(n int, f func(i int) error) error {
 type Budget struct {
 	Samples, Chains int     // samples that are kept, in all chains together, a multiple of Chains
 	MinESS, MaxRHat float64 // sampling ends when every reward and value has them among the kept samples,
-	MaxIterations   int     // or when each chain has made that many iterations
+	MaxIterations   int     // or when each chain has made that many iterations,
+	MostIterations  int     // or that many where they have a quarter of MinESS by then; 0: MaxIterations
 	MaxStdError     float64 // and no standard deviation has a larger relative Monte Carlo error; 0: whatever it is
 	MaxSamples      int     // that are kept where tails are so heavy that MaxStdError asks for more than Samples
 	MinIterations   int     // that each chain makes in any case
@@ -163,18 +164,18 @@ const (
 // without Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 	collect func(perChain int) (*Posterior, error)) (*Posterior, Diagnostics, error) {
-	var perChain, reached, next, expected int // of iterations
-	found, done := "", 0.0                    // share of the sampling
+	var perChain, reached, next, expected, limit int // of iterations
+	found, done := "", 0.0                           // share of the sampling
 	begin := func() {
-		perChain, reached, expected = b.Samples/b.Chains, 0, 0
+		perChain, reached, expected, limit = b.Samples/b.Chains, 0, 0, b.MaxIterations
 		next = max(int(cmp.Or(b.FirstLook, firstLook)*float64(perChain)), b.MinIterations)
 	}
 	begin()
 	for {
-		total := min(next, b.MaxIterations)
+		total := min(next, limit)
 		next = int(roundGrowth * float64(total))
 		// What is to come has the rest of the progress, another look after this one too: nobody knows if it is due.
-		left, toCome := 1-done, float64(max(expected, min(next, b.MaxIterations))-reached)
+		left, toCome := 1-done, float64(max(expected, min(next, limit))-reached)
 		share := func(iterations int) float64 { return 1 - left*(1-float64(iterations-reached)/toCome) }
 		var parts atomic.Int64
 		if err := j.Each(b.Chains, func(i int) error {
@@ -193,15 +194,19 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError,
 			MaxPolicyError: b.MaxPolicyError}
 		var p *Posterior
-		end, worth := total == b.MaxIterations, false
+		var end, worth bool
 		if err := j.Time(func() (err error) {
 			if p, err = collect(perChain); err != nil {
 				return err
 			}
 			ess := p.smallestMeanESS()
 			worth = !(ess >= b.MinESS/2) // to begin anew would take longer than to go on
+			if ess >= b.MinESS/4 {
+				limit = max(limit, b.MostIterations)
+			}
+			end = total == limit
 			found = fmt.Sprintf(", smallest ESS %.0f", ess)
-			expected = max(next, min(int(float64(total)*b.MinESS/ess), b.MaxIterations))
+			expected = max(next, min(int(float64(total)*b.MinESS/ess), limit))
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
 			}
@@ -212,7 +217,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			}
 			if errors.Is(err, ErrHeavyTails) || err == nil && (b.betaWantsMore(d.BetaStdError, perChain*b.Chains) ||
 				b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
-				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= b.MaxIterations {
+				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= limit {
 					perChain *= 2
 					next = 2 * total
 					expected = max(expected, next)

@@ -80,6 +80,25 @@ func TestFewSamples(t *testing.T) {
 	}
 }
 
+// TestPatience: chains go on for longer if they have a quarter of what is asked for by then.
+func TestPatience(t *testing.T) {
+	for ess, want := range map[float64]int{1000: 3000, 4000: 1000} { // 400 independent samples are kept
+		budget := Budget{Samples: 400, Chains: 4, MinESS: ess, MaxRHat: 10, MaxIterations: 1000, MostIterations: 3000}
+		_, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()}, nil,
+			func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
+				p, d, err := job.Converge(budget, func(chain, iterations int) error { return nil },
+					func(perChain int) (*Posterior, error) { return flips(t, 4, perChain, 0.5), nil })
+				if d.Iterations != want {
+					t.Errorf("%g effective samples asked for: %d iterations, want %d", ess, d.Iterations, want)
+				}
+				return p, err
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestBetaWantsMore: more samples are drawn for β's standard deviation only if the most there may be would do.
 func TestBetaWantsMore(t *testing.T) {
 	b := Budget{MaxStdError: 0.04, MaxSamples: 16000}

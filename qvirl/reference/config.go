@@ -14,7 +14,8 @@ type Config struct {
 	// Sampling goes on until each reward, value and β has at least MinESS effective samples (bulk) among the kept
 	// ones and a split-R̂ of at most MaxRHat, its standard deviation a relative Monte Carlo error of at most
 	// MaxStdError, and the probability of each action an error of at most ½/√MinESS, or until each chain has made
-	// MaxIterations, or about MaxWork multiplications. Diagnostics.Clean tells which.
+	// MaxIterations, or about MaxWork multiplications, or four times as many if it has a quarter of MinESS by then.
+	// Diagnostics.Clean tells which.
 	MinESS        float64 // 1000
 	MaxRHat       float64 // 1.01
 	MaxStdError   float64 // 0.04; 0: whatever it is

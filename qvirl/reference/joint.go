@@ -77,6 +77,9 @@ const (
 	cheapIterations = 20000
 )
 
+// patience is how many times MaxWork chains may take that have a quarter of MinESS by then.
+const patience = 4
+
 // budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its
 // samples, and for its part of cheapWork in any case.
 func (j *joint) budget(ctx context.Context) mcmc.Budget {
@@ -85,7 +88,10 @@ func (j *joint) budget(ctx context.Context) mcmc.Budget {
 		cost += s.chains[0].cost
 	}
 	c, b := j.config, j.config.budget()
-	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), c.MaxWork/cost)), 2*c.Samples/c.Chains)
+	within := func(work float64) int {
+		return max(int(math.Min(float64(c.MaxIterations), work/cost)), 2*c.Samples/c.Chains)
+	}
+	b.MaxIterations, b.MostIterations = within(c.MaxWork), within(patience*c.MaxWork)
 	b.MaxPolicyError = 0.5 / math.Sqrt(c.MinESS) // that of MinESS draws of a policy that is certain of one or the other
 	b.MaxSamples = j.subs[0].kept / 2 * c.Samples
 	b.MinIterations = int(math.Min(cheapIterations, cheapWork/float64(c.Chains)/cost))

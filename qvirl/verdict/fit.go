@@ -20,7 +20,7 @@ import (
 type Result struct {
 	Posterior irl.Posterior
 	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the
-	// verdict rests on, or "reference" for a longer run of that sampler from the prior.
+	// verdict rests on, or "reference" for a run of that sampler from the prior.
 	Returned  string
 	Verdict   Verdict    // on what the method that was asked gave
 	Diagnosis *Diagnosis // that the verdict rests on; nil of a sampler
@@ -43,11 +43,8 @@ func (r *Result) Err() error {
 	return fmt.Errorf("%w: %s", ErrNotConverged, r.Reason)
 }
 
-// longer is how many times the work of the judging chains a run from the prior may take.
-const longer = 3
-
 // Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes
-// on: from "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler,
+// on: from "refine" to the samples that it was judged by, from "do not use" to another run of the reference sampler,
 // which looks for goals anywhere.
 // What fails on a valid problem, or cannot be judged, is not to be used; without escalate, the error is returned, and
 // so is that of a backend that is missing.
@@ -124,10 +121,9 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	return r, nil
 }
 
-// again runs the reference sampler from the prior, for longer than it judges.
+// again runs the reference sampler from the prior.
 func (c Config) again(ctx context.Context, problem *irl.Problem, progress irl.Progress) (irl.Posterior, error) {
 	config := c.Reference
-	config.MaxWork *= longer
 	config.Seed++ // chains of their own
 	config.Anywhere = true
 	sampler, err := reference.New(config)
@@ -147,7 +143,7 @@ const (
 	visited = 1e-3 // least share of the draws in a place that counts as found
 )
 
-// elsewhere says where one of the judging chains was, in a reward or a value, that a longer run does not know of; empty
+// elsewhere says where one of the judging chains was, in a reward or a value, that another run does not know of; empty
 // if there is no such place. Chains that agree may all have missed what others found.
 func elsewhere(judges, again *mcmc.Posterior) string {
 	for _, kind := range []struct {

@@ -30,7 +30,7 @@ const (
 	Trust Verdict = "trust" // the approximation may be used as it is
 	// the samples that it was judged by should be used in its place: they have converged
 	Refine   Verdict = "refine"
-	DoNotUse Verdict = "do not use" // these samples have not converged either: sample for longer
+	DoNotUse Verdict = "do not use" // these samples have not converged either: sample anew
 )
 
 // NotJudged is that on an approximation that nobody asked to judge.

@@ -380,7 +380,7 @@ func TestLongerRunLooksAnywhere(t *testing.T) {
 	}
 }
 
-// TestElsewhere: a judging chain where the longer run never is counts against it, and one on the edge of it does not.
+// TestElsewhere: a judging chain where the other run never is counts against it, and one on the edge of it does not.
 func TestElsewhere(t *testing.T) {
 	p := world(t)
 	at := func(chains int, centre func(chain int) float64, std float64) *mcmc.Posterior {

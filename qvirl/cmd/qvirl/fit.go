@@ -107,7 +107,7 @@ far away:
   trust       means, standard deviations, values, policy and importance weights agree: it is returned
   refine      these chains agree with each other but not with it, or it has no density to tell its tails by, as
               qvirl-refined and --refine have none: the samples of these chains are returned
-  do not use  they do not agree: samples of a longer run of the reference sampler are returned
+  do not use  they do not agree: samples of another run of the reference sampler are returned
 --no-escalate returns the variational answer whatever the verdict; --no-verdict does not judge it. --strict ends
 with an error if the answer cannot be trusted, or if --check finds the method miscalibrated.
 
