@@ -46,6 +46,19 @@ func Left(elapsed, fraction float64) float64 {
 	return elapsed * (1 - fraction) / fraction
 }
 
+// Every returns a function that says, now and every 15 seconds, that it is time for a line. It is not for concurrent
+// use.
+func Every() func() bool {
+	var last time.Time
+	return func() bool {
+		due := time.Since(last) >= lineEvery
+		if due {
+			last = time.Now()
+		}
+		return due
+	}
+}
+
 // Meter tells a listener how far a computation of one unit has come. Its methods may be called from several goroutines.
 type Meter struct {
 	mutex sync.Mutex

@@ -31,6 +31,13 @@ func TestMeter(t *testing.T) {
 	}
 }
 
+func TestEvery(t *testing.T) {
+	due := Every()
+	if first, again := due(), due(); !first || again {
+		t.Errorf("due at first: %t, and right after: %t", first, again)
+	}
+}
+
 // The three writings of one event say the same.
 func TestWritings(t *testing.T) {
 	e := Event{Kind: Progressed, Unit: "world-<3>", Done: 2, Total: 8, Fraction: 0.25, Left: 90, Status: "ELBO −23"}

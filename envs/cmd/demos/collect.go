@@ -12,6 +12,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // collectOptions are the flags of collect.
@@ -109,7 +110,7 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	if o.replay {
 		set.Replay, set.Made = c.Recipe(), nil
 	}
-	last := time.Now()
+	now := progress.Every()
 	var failed error
 	set.Trajectories, failed = gym.Collect(cmd.Context(), pool, gym.RandomPolicy(set.Actions), gym.CollectOptions{
 		Episodes: o.episodes, FirstSeed: o.seed, PolicySeed: set.Seed, MaxSteps: o.maxSteps,
@@ -117,8 +118,7 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: the processes are started again: %v\n", cause)
 		},
 		Progress: func(done int) {
-			if now := time.Now(); now.Sub(last) > time.Second {
-				last = now
+			if now() {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d episodes\n", done, o.episodes)
 			}
 		},

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
@@ -221,12 +221,11 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	defer pool.Close()
 	defer command.EndSoon(ctx, stderr)()
 	noteResumption(stderr, run)
-	var told time.Time
+	now := progress.Every()
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
 		Source: fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
 		Progress: func(p expert.Progress) {
-			if time.Since(told) > 5*time.Second || p.Steps == p.Total {
-				told = time.Now()
+			if now() || p.Steps == p.Total {
 				p.Return = math.NaN() // of the environment's own rewards, which play no part
 				fmt.Fprintln(stderr, "training:", p)
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 func newDemonstrate() *cobra.Command {
@@ -72,7 +72,7 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 		return err
 	}
 	defer pool.Close()
-	now := every(5 * time.Second)
+	now := progress.Every()
 	o.Progress = func(done int) {
 		if now() {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d episodes\n", done, o.Episodes)

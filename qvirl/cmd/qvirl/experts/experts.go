@@ -74,19 +74,6 @@ func checkPlay(episodes int, beta float64) error {
 	return check.First(check.AtLeast(1, "--episodes", episodes), check.NotNegative("--beta", beta))
 }
 
-// every returns a function that says, at most so often, that it is time again.
-func every(interval time.Duration) func() bool {
-	var last time.Time
-	return func() bool {
-		now := time.Now()
-		if now.Sub(last) < interval {
-			return false
-		}
-		last = now
-		return true
-	}
-}
-
 // showEvaluation writes one line for a policy.
 func showEvaluation(w io.Writer, v expert.Evaluation) {
 	fmt.Fprintf(w, "  %-20s return %8.2f ± %.2f, from %.2f to %.2f, in %.1f steps\n", v.Policy, v.Returns.Mean,

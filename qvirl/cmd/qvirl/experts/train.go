@@ -8,13 +8,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/overlay"
 )
@@ -114,7 +114,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	if resumes {
 		fmt.Fprintf(stderr, "going on from %s\n", run)
 	}
-	now := every(5 * time.Second)
+	now := progress.Every()
 	options := expert.Options{
 		Checkpoint: run, Source: flags.source(),
 		Prelude: func(what string, done, total int) {
