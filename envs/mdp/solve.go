@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // sweeps of value iteration before policy iteration: cheaper than the policy iterations that they save.
@@ -109,8 +111,8 @@ const (
 //
 //	V(s) = temperature · log Σ_a exp(Q(s,a) / temperature),   π(a|s) = exp((Q(s,a) − V(s)) / temperature),
 //
-// by policy iteration until no value changes by more than softTolerance. Greedy is his likeliest action. Both are valid
-// until the next call.
+// by policy iteration from the values of the last solution until none changes by more than softTolerance. Greedy is his
+// likeliest action. Both are valid until the next call.
 func (o *Solver) SolveSoft(reward []float64, temperature float64) (*Solution, []float64, error) {
 	if !(temperature > 0) {
 		return nil, nil, fmt.Errorf("mdp: temperature = %g, want a positive number", temperature)
@@ -122,9 +124,11 @@ func (o *Solver) SolveSoft(reward []float64, temperature float64) (*Solution, []
 	if o.policy == nil {
 		o.policy, o.paid = make([]float64, len(o.immediate)), make([]float64, len(sol.V))
 	}
-	clear(sol.V)
+	if sum := floats.Sum(sol.V); math.IsNaN(sum) || math.IsInf(sum, 0) {
+		clear(sol.V)
+	}
 	o.backup()
-	for range softIterations {
+	for i := range softIterations {
 		most := 0.0
 		for s, before := range sol.V {
 			q, p := sol.Q[s*actions:(s+1)*actions], o.policy[s*actions:(s+1)*actions]
@@ -138,7 +142,7 @@ func (o *Solver) SolveSoft(reward []float64, temperature float64) (*Solution, []
 				o.paid[s] += p[a] * (o.immediate[s*actions+a] - temperature*log)
 			}
 		}
-		if !(most > softTolerance*temperature) {
+		if i > 0 && !(most > softTolerance*temperature) {
 			break
 		}
 		o.system.setPolicy(o.policy, o.discount)
