@@ -3,6 +3,7 @@ package mdp
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -315,6 +316,10 @@ func TestSolveSoft(t *testing.T) {
 		}
 		hard, err := m.Solve(reward, discount)
 		if err != nil {
+			t.Fatal(err)
+		}
+		beyond := slices.Repeat([]float64{1e308}, n) // values leave the range of float64, and the solver recovers
+		if _, _, err := solver.SolveSoft(beyond, 1); err != nil {
 			t.Fatal(err)
 		}
 		for _, temperature := range []float64{10, 0.5, 0.05} {

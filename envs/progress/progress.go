@@ -46,12 +46,12 @@ func Left(elapsed, fraction float64) float64 {
 	return elapsed * (1 - fraction) / fraction
 }
 
-// Every returns a function that says, now and every 15 seconds, that it is time for a line. It is not for concurrent
-// use.
-func Every() func() bool {
+// Every returns a function that says, at first and then at most so often, that it is time for a line. It is not for
+// concurrent use.
+func Every(interval time.Duration) func() bool {
 	var last time.Time
 	return func() bool {
-		due := time.Since(last) >= lineEvery
+		due := time.Since(last) >= interval
 		if due {
 			last = time.Now()
 		}

@@ -32,9 +32,11 @@ func TestMeter(t *testing.T) {
 }
 
 func TestEvery(t *testing.T) {
-	due := Every()
-	if first, again := due(), due(); !first || again {
-		t.Errorf("due at first: %t, and right after: %t", first, again)
+	for interval, want := range map[time.Duration]bool{time.Hour: false, 0: true} {
+		due := Every(interval)
+		if first, again := due(), due(); !first || again != want {
+			t.Errorf("every %v: due at first: %t, and right after: %t", interval, first, again)
+		}
 	}
 }
 

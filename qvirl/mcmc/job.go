@@ -194,14 +194,13 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError,
 			MaxPolicyError: b.MaxPolicyError}
 		var p *Posterior
-		var end, worth bool
+		var ess float64
+		var end bool
 		if err := j.Time(func() (err error) {
 			if p, err = collect(perChain); err != nil {
 				return err
 			}
-			ess := p.smallestMeanESS()
-			worth = !(ess >= b.MinESS/2) // to begin anew would take longer than to go on
-			if ess >= b.MinESS/4 {
+			if ess = p.smallestMeanESS(); ess >= b.MinESS/4 {
 				limit = max(limit, b.MostIterations)
 			}
 			end = total == limit
@@ -234,7 +233,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			d.Seconds = j.Seconds()
 			return p, d, nil
 		}
-		if b.Again == nil || !worth {
+		if b.Again == nil || ess >= b.MinESS/2 { // to begin anew would take longer than to go on
 			continue
 		}
 		again, err := b.Again(p, total)

@@ -80,10 +80,13 @@ func TestFewSamples(t *testing.T) {
 	}
 }
 
-// TestPatience: chains go on for longer if they have a quarter of what is asked for by then.
+// TestPatience: chains go on for longer if they have a quarter of what is asked for by then, and are not asked to begin
+// anew if they have half of it.
 func TestPatience(t *testing.T) {
-	for ess, want := range map[float64]int{1000: 3000, 4000: 1000} { // 400 independent samples are kept
-		budget := Budget{Samples: 400, Chains: 4, MinESS: ess, MaxRHat: 10, MaxIterations: 1000, MostIterations: 3000}
+	for ess, want := range map[float64]int{600: 3000, 1000: 3000, 4000: 1000} { // 400 independent samples are kept
+		asked := false
+		budget := Budget{Samples: 400, Chains: 4, MinESS: ess, MaxRHat: 10, MaxIterations: 1000, MostIterations: 3000,
+			Again: func(*Posterior, int) (bool, error) { asked = true; return false, nil }}
 		_, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()}, nil,
 			func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
 				p, d, err := job.Converge(budget, func(chain, iterations int) error { return nil },
@@ -95,6 +98,9 @@ func TestPatience(t *testing.T) {
 			})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if asked != (ess > 600) {
+			t.Errorf("%g effective samples asked for: asked to begin anew: %t", ess, asked)
 		}
 	}
 }

@@ -17,8 +17,7 @@ func (s *sampling) setShares(ctx context.Context) error {
 		return err
 	}
 	chains := float64(s.config.Chains)
-	spent := bestShares(moved, cost, float64(s.config.Samples)/chains, s.config.MinESS/chains,
-		cheapWork/chains)
+	spent := bestShares(moved, cost, float64(s.config.Samples)/chains, s.config.MinESS/chains, cheapWork/chains)
 	var share [kernels]float64
 	for kernel, f := range spent {
 		if f > 0 {

@@ -352,9 +352,9 @@ func TestJudgesInDoubt(t *testing.T) {
 	}
 }
 
-// TestLongerRunLooksAnywhere compares what Fit goes on to with a run of the reference sampler of its own, whose chains
+// TestAnotherRunLooksAnywhere compares what Fit goes on to with a run of the reference sampler of its own, whose chains
 // exchange the rewards of any two states.
-func TestLongerRunLooksAnywhere(t *testing.T) {
+func TestAnotherRunLooksAnywhere(t *testing.T) {
 	p := world(t)
 	p.Demos = []mdp.Step{{State: 0, Action: 1}}
 	c := Default(1)

@@ -110,7 +110,8 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	if o.replay {
 		set.Replay, set.Made = c.Recipe(), nil
 	}
-	now := progress.Every()
+	now := progress.Every(time.Second)
+	now() // the first line comes after a second
 	var failed error
 	set.Trajectories, failed = gym.Collect(cmd.Context(), pool, gym.RandomPolicy(set.Actions), gym.CollectOptions{
 		Episodes: o.episodes, FirstSeed: o.seed, PolicySeed: set.Seed, MaxSteps: o.maxSteps,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -221,7 +222,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	defer pool.Close()
 	defer command.EndSoon(ctx, stderr)()
 	noteResumption(stderr, run)
-	now := progress.Every()
+	now := progress.Every(5 * time.Second)
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
 		Source: fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
 		Progress: func(p expert.Progress) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 		return err
 	}
 	defer pool.Close()
-	now := progress.Every()
+	now := progress.Every(5 * time.Second)
 	o.Progress = func(done int) {
 		if now() {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d episodes\n", done, o.Episodes)

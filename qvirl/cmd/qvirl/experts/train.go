@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -114,7 +115,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	if resumes {
 		fmt.Fprintf(stderr, "going on from %s\n", run)
 	}
-	now := progress.Every()
+	now := progress.Every(5 * time.Second)
 	options := expert.Options{
 		Checkpoint: run, Source: flags.source(),
 		Prelude: func(what string, done, total int) {
