@@ -55,12 +55,19 @@ func (m *MDP) NewSolver(discount float64) (*Solver, error) {
 	if err := CheckDiscount(discount); err != nil {
 		return nil, err
 	}
+	return m.newSolver(discount), nil
+}
+
+func (m *MDP) newSolver(discount float64) *Solver {
 	pairs, system := m.states*m.actions, m.NewSystem()
 	return &Solver{
 		m: m, discount: discount, system: system, scratch: system.scratch(), immediate: make([]float64, pairs),
 		solution: Solution{Q: make([]float64, pairs), V: make([]float64, m.states), Greedy: make([]int, m.states)},
-	}, nil
+	}
 }
+
+// Clone returns a solver of the same MDP and discount that has solved nothing yet.
+func (o *Solver) Clone() *Solver { return o.m.newSolver(o.discount) }
 
 // Solve returns the optimal values for a reward of length S or S·A, exact to rounding: policy iteration, each policy
 // evaluated by a linear solve (Howard, 1960), from the greedy policy of a few sweeps of value iteration. The solution

@@ -3,6 +3,7 @@ package parallel
 
 import (
 	"context"
+	"iter"
 	"runtime"
 	"sync/atomic"
 
@@ -35,4 +36,31 @@ func With[W any](ctx context.Context, n int, worker func() (W, error),
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// Ahead goes through the results of the jobs 0 … n−1 in their order, while the jobs after them run already, as many at
+// a time as GOMAXPROCS allows. Where the loop ends early no job begins any more, and those that run are waited for: what
+// the loop sees does not depend on the number of processors.
+func Ahead[T any](n int, job func(i int) T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		var running []chan T
+		begin := func(i int) {
+			result := make(chan T, 1)
+			running = append(running, result)
+			go func() { result <- job(i) }()
+		}
+		for next := 0; next < n || len(running) > 0; {
+			for ; next < n && len(running) < runtime.GOMAXPROCS(0); next++ {
+				begin(next)
+			}
+			first := <-running[0]
+			running = running[1:]
+			if !yield(first) {
+				for _, result := range running {
+					<-result
+				}
+				return
+			}
+		}
+	}
 }

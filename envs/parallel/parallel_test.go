@@ -3,6 +3,7 @@ package parallel
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -75,5 +76,37 @@ func TestErrorsAndContextsEndTheRest(t *testing.T) {
 	Each(t.Context(), 1, func(ctx context.Context, _ int) error { seen = append(seen, ctx.Err()); return nil })
 	if !slices.Equal(seen, []error{nil}) {
 		t.Errorf("the job's context: %v", seen)
+	}
+}
+
+func TestAheadKeepsTheOrder(t *testing.T) {
+	var seen []int
+	for v := range Ahead(1000, func(i int) int { return i * i }) {
+		seen = append(seen, v)
+	}
+	for i, v := range seen {
+		if v != i*i {
+			t.Fatalf("result %d is %d, want %d", i, v, i*i)
+		}
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d results, want 1000", len(seen))
+	}
+	for v := range Ahead(0, func(int) int { return 1 }) {
+		t.Errorf("a result %d of no job", v)
+	}
+}
+
+// A loop that ends early waits for the jobs that run, which are few.
+func TestAheadEndsWithTheLoop(t *testing.T) {
+	var begun, ended atomic.Int64
+	for v := range Ahead(1e6, func(i int) int { begun.Add(1); defer ended.Add(1); return i }) {
+		if v == 10 {
+			break
+		}
+	}
+	if n := begun.Load(); n < 11 || n > 11+int64(runtime.GOMAXPROCS(0)) || ended.Load() != n {
+		t.Errorf("%d jobs begun and %d ended after 11 results on %d processors", n, ended.Load(),
+			runtime.GOMAXPROCS(0))
 	}
 }

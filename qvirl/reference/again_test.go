@@ -133,7 +133,7 @@ func TestChainsBeginAnew(t *testing.T) {
 		if err := s.warmUp(ctx); err != nil {
 			return nil, err
 		}
-		again := j.again(ctx)
+		again := j.searchAgain(ctx)
 		j.samples[0] = samples
 		if more, err := again(samples, 1000); more || err != nil {
 			t.Errorf("of samples that hold what is known: anew %v, error %v", more, err)

@@ -3,6 +3,7 @@ package reference
 import (
 	"cmp"
 	"context"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/parallel"
 )
 
 const (
@@ -66,6 +68,28 @@ func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) (none
 	return e.found
 }
 
+// fromEach goes through what is found from each of n beginnings, on all processors, until that has taken climbWork or
+// the context ends. The target of each has solved nothing before: where actions are equally good, what is found may
+// depend on that.
+func fromEach[T any](ctx context.Context, t *Target, n int, find func(t *Target, i int) T) iter.Seq[T] {
+	type result struct {
+		found T
+		work  float64
+	}
+	return func(yield func(T) bool) {
+		work := 0.0
+		for r := range parallel.Ahead(n, func(i int) result {
+			own := t.Clone()
+			found := find(own, i)
+			return result{found, own.work()}
+		}) {
+			if work += r.work; !yield(r.found) || work > climbWork || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
 // climbAll climbs from tries to modes. The importance of a try does not tell how much of the posterior it stands for
 // where many rewards share in an explanation, and the most likely ones may all have the same: each reward that matters
 // most to some tries has a turn, the best of its tries first. It ends when many climbs in a row have led to
@@ -78,9 +102,9 @@ func (e *explorer) climbAll(tries []try) {
 		turns[tries[i].steepest]++
 	}
 	slices.SortStableFunc(tries, func(a, b try) int { return a.turn - b.turn })
-	end, idle := e.work()+climbWork, 0
-	for i := 0; i < len(tries) && e.work() < end && idle < idleClimbs+2*len(e.found.modes) && e.ctx.Err() == nil; i++ {
-		o, before := e.summit(tries[i].u), len(e.found.modes)
+	idle := 0
+	for o := range fromEach(e.ctx, e.Target, len(tries), func(t *Target, i int) *mode { return t.summit(tries[i].u) }) {
+		before := len(e.found.modes)
 		if e.found.add(o); len(e.found.modes) > before {
 			idle = 0
 		} else {
@@ -88,6 +112,9 @@ func (e *explorer) climbAll(tries []try) {
 		}
 		if o != nil && len(e.seen) < mostSeen && e.seen.size() < modeSize && e.seen.same(o) < 0 {
 			e.seen = append(e.seen, o)
+		}
+		if idle >= idleClimbs+2*len(e.found.modes) {
+			break
 		}
 	}
 }
@@ -148,20 +175,18 @@ func (e *explorer) append(tries []try, u []float64) []try {
 func (e *explorer) farther(from *mode) (tries []try) {
 	t := e.Target
 	there := make([]float64, t.Dim())
-	explained, end := t.LogLikelihood(from.u, there), t.work()+climbWork
+	explained := t.LogLikelihood(from.u, there)
 	reach := t.reach(from.u)
-	rewards := t.ledTo()
+	rewards := t.reachableRewards()
 	alone := reach * math.Sqrt(float64(len(rewards)))
-	for _, i := range e.rng.Perm(len(rewards)) {
-		push := t.push(rewards[i])
+	order := e.rng.Perm(len(rewards))
+	pushed := func(t *Target, i int) (tries []try) {
+		push := t.push(rewards[order[i]])
 		if !from.follow(push) {
-			continue
+			return nil
 		}
 		for range 2 { // either side
 			floats.Scale(-1, push)
-			if t.work() > end {
-				return tries
-			}
 			way := t.opened(from.u, push, explained, alone)
 			if way == nil {
 				continue
@@ -171,6 +196,10 @@ func (e *explorer) farther(from *mode) (tries []try) {
 				tries = append(tries, t.along(way, from.u, explained, reach)...)
 			}
 		}
+		return tries
+	}
+	for some := range fromEach(e.ctx, t, len(order), pushed) {
+		tries = append(tries, some...)
 	}
 	return tries
 }

@@ -2,6 +2,8 @@ package reference
 
 import (
 	"math"
+	"runtime"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -32,6 +34,23 @@ func best(t *testing.T, p *irl.Problem) []float64 {
 	}
 	target.LogLikelihood(found[0].u, nil)
 	return target.reward
+}
+
+// What is found does not depend on how many climbs run at a time, to the last digit.
+func TestExploringOnSeveralProcessors(t *testing.T) {
+	p := gate(t, 40, 1, -10, 20)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	_, want := searched(t, p)
+	runtime.GOMAXPROCS(4)
+	_, got := searched(t, p)
+	if len(want) == 0 || len(got) != len(want) {
+		t.Fatalf("%d modes on one processor, %d on four", len(want), len(got))
+	}
+	for i, m := range got {
+		if !slices.Equal(m.u, want[i].u) || m.evidence != want[i].evidence {
+			t.Errorf("mode %d on four processors differs from that on one", i)
+		}
+	}
 }
 
 // TestGateOfFeatures: the reward behind a gate is a sum over ten features, with random signs, that those elsewhere

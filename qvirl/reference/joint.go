@@ -16,12 +16,12 @@ import (
 
 // joint is the sampling of a problem's posterior, of each of its subproblems by chains of its own.
 type joint struct {
-	config  Config
-	problem *irl.Problem
-	job     *mcmc.Job
-	subs    []*sampling
-	samples []*mcmc.Posterior // of each, at the last look
-	rest    *rest             // nil where the problem is its only subproblem
+	config    Config
+	problem   *irl.Problem
+	job       *mcmc.Job
+	subs      []*sampling
+	samples   []*mcmc.Posterior // of each, at the last look
+	remainder *remainder        // nil where the problem is its only subproblem
 }
 
 // newJoint divides a problem into subproblems; every fourth chain starts from a draw of from, unless that is nil.
@@ -35,7 +35,7 @@ func newJoint(config Config, problem *irl.Problem, job *mcmc.Job, from irl.Poste
 		return nil, err
 	}
 	j := &joint{config: config, problem: problem, job: job, samples: make([]*mcmc.Posterior, len(subproblems)),
-		rest: remains}
+		remainder: remains}
 	for i, sub := range subproblems {
 		s := &sampling{config: config, problem: sub.Problem, job: job, states: sub.states, from: from,
 			number: i, of: len(subproblems), kept: keptPositions(problem), base: t}
@@ -95,14 +95,14 @@ func (j *joint) budget(ctx context.Context) mcmc.Budget {
 	b.MaxPolicyError = 0.5 / math.Sqrt(c.MinESS) // that of MinESS draws of a policy that is certain of one or the other
 	b.MaxSamples = j.subs[0].kept / 2 * c.Samples
 	b.MinIterations = int(math.Min(cheapIterations, cheapWork/float64(c.Chains)/cost))
-	b.Again = j.again(ctx)
+	b.Again = j.searchAgain(ctx)
 	b.Few = func(*mcmc.Posterior) bool { return j.rare() > mostRare }
 	return b
 }
 
-// again returns what finds explanations that chains of a subproblem have come upon but did not know of. These begin
-// anew then, and jump to these, too.
-func (j *joint) again(ctx context.Context) func(samples *mcmc.Posterior, iterations int) (bool, error) {
+// searchAgain returns what finds explanations that chains of a subproblem have come upon but did not know of. These
+// begin anew then, and jump to these, too.
+func (j *joint) searchAgain(ctx context.Context) func(samples *mcmc.Posterior, iterations int) (bool, error) {
 	next := make([]int, len(j.subs))
 	return func(_ *mcmc.Posterior, iterations int) (any bool, err error) {
 		for i, s := range j.subs {
@@ -110,7 +110,7 @@ func (j *joint) again(ctx context.Context) func(samples *mcmc.Posterior, iterati
 				continue
 			}
 			next[i] = askedAfter * iterations
-			more, err := s.again(ctx, j.samples[i])
+			more, err := s.searchAgain(ctx, j.samples[i])
 			if err != nil {
 				return false, err
 			}
@@ -151,12 +151,12 @@ func (j *joint) collect(ctx context.Context, perChain int) (*mcmc.Posterior, err
 	for i, s := range j.subs {
 		j.samples[i] = s.collect(perChain)
 	}
-	if j.rest == nil {
+	if j.remainder == nil {
 		return j.samples[0], nil
 	}
 	p := mcmc.NewPosterior(j.problem, j.config.Chains, perChain)
 	if err := parallel.Each(ctx, j.config.Chains, func(ctx context.Context, chain int) error {
-		return j.rest.join(ctx, p, j.subs, j.samples, chain)
+		return j.remainder.join(ctx, p, j.subs, j.samples, chain)
 	}); err != nil {
 		return nil, err
 	}
@@ -171,9 +171,9 @@ func (j *joint) collect(ctx context.Context, perChain int) (*mcmc.Posterior, err
 	return p, nil
 }
 
-// rest is what no subproblem has: rewards that have the prior, and states whose values are known, or follow from those
-// of the subproblems that they lead to.
-type rest struct {
+// remainder is what no subproblem has: rewards that have the prior, and states whose values are known, or follow from
+// those of the subproblems that they lead to.
+type remainder struct {
 	target     *Target
 	known      []float64     // values of the states, as samples hold them, of those where they are known
 	free       []int         // coordinates of the unknown rewards
@@ -183,9 +183,9 @@ type rest struct {
 	seed, hash uint64        // of random numbers
 }
 
-// newRest returns what subproblems leave of a problem: states of unknown values, and the known values.
-func (t *Target) newRest(states []int, known []float64, config Config) (*rest, error) {
-	r := &rest{target: t, known: slices.Clone(known), states: states, seed: config.Seed,
+// newRemainder returns what subproblems leave of a problem: states of unknown values, and the known values.
+func (t *Target) newRemainder(states []int, known []float64, config Config) (*remainder, error) {
+	r := &remainder{target: t, known: slices.Clone(known), states: states, seed: config.Seed,
 		hash: mcmc.Fingerprint(t.problem)}
 	if states == nil {
 		return r, nil
@@ -207,8 +207,8 @@ func (t *Target) newRest(states []int, known []float64, config Config) (*rest, e
 	return r, err
 }
 
-// join sets the samples of a chain to those of the subproblems and, independent of these, draws of the rest.
-func (r *rest) join(ctx context.Context, p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posterior,
+// join sets the samples of a chain to those of the subproblems and, independent of these, draws of the remainder.
+func (r *remainder) join(ctx context.Context, p *mcmc.Posterior, subs []*sampling, samples []*mcmc.Posterior,
 	chain int) error {
 	t := r.target
 	each, perChain := t.perState(), p.Len()/p.Chains()
@@ -238,7 +238,7 @@ func (r *rest) join(ctx context.Context, p *mcmc.Posterior, subs []*sampling, sa
 }
 
 // plan sets the optimal values of the states of no subproblem, given those of the others.
-func (r *rest) plan(reward, value []float64, solver *mdp.Solver) error {
+func (r *remainder) plan(reward, value []float64, solver *mdp.Solver) error {
 	each := r.target.perState()
 	paid := gather(reward, r.states, each) // and at the edge, all that is to come
 	for _, s := range r.edge {

@@ -108,19 +108,12 @@ func (m modes) seenWork() (work float64) {
 
 // reach adds the modes that climbs from some positions lead to, and returns all that are reached, inferior ones too. It
 // reports whether there are modes among them that nobody knew of and that count, and that no others combine to.
-func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err error) {
-	t, err := s.chains[0].target.Clone()
-	if err != nil {
-		return nil, false, err
-	}
-	before, end := s.found.modes, t.work()+climbWork
-	for _, u := range positions {
-		o := t.summit(slices.Clone(u))
+func (s *sampling) reach(ctx context.Context, positions [][]float64) (reached modes, more bool) {
+	before := s.found.modes
+	summit := func(t *Target, i int) *mode { return t.summit(slices.Clone(positions[i])) }
+	for o := range fromEach(ctx, s.base, len(positions), summit) {
 		if s.found.add(o); o != nil && reached.same(o) < 0 {
 			reached = append(reached, o)
-		}
-		if t.work() > end {
-			break
 		}
 	}
 	return reached, slices.ContainsFunc(s.found.modes, func(o *mode) bool {
@@ -129,7 +122,7 @@ func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err e
 		}
 		all := append(slices.Clone(before), o)
 		return !all.recombines(all.differ(), len(before))
-	}), nil
+	})
 }
 
 // jumpBetween has the chains jump between the modes that are known, and those that they have reached, so that one that
@@ -148,7 +141,7 @@ func (s *sampling) jumpBetween(reached modes) {
 }
 
 // findBlocks has the chains jump between the modes that are known, and those that the warm-up has led them to.
-func (s *sampling) findBlocks() error {
+func (s *sampling) findBlocks(ctx context.Context) error {
 	if s.found.modes == nil {
 		return nil
 	}
@@ -156,11 +149,9 @@ func (s *sampling) findBlocks() error {
 	for _, k := range s.chains {
 		positions = append(positions, k.at.u)
 	}
-	reached, _, err := s.reach(positions)
-	if err == nil {
-		s.jumpBetween(reached)
-	}
-	return err
+	reached, _ := s.reach(ctx, positions)
+	s.jumpBetween(reached)
+	return ctx.Err()
 }
 
 const (
@@ -168,11 +159,11 @@ const (
 	askedAfter = 4  // times as many iterations as before
 )
 
-// again looks for explanations that chains have come upon but did not know of. If there are any they begin anew, and
-// jump to these, too.
-func (s *sampling) again(ctx context.Context, samples *mcmc.Posterior) (more bool, err error) {
+// searchAgain looks for explanations that chains have come upon but did not know of. If there are any they begin anew,
+// and jump to these, too.
+func (s *sampling) searchAgain(ctx context.Context, samples *mcmc.Posterior) (more bool, err error) {
 	err = s.job.Time(func() error {
-		more, err = s.learnFrom(samples)
+		more, err = s.learnFrom(ctx, samples)
 		return err
 	})
 	if !more || err != nil {
@@ -186,7 +177,7 @@ func (s *sampling) again(ctx context.Context, samples *mcmc.Posterior) (more boo
 
 // learnFrom has the chains jump to the modes, too, that climbs from some of their samples lead to, if there are any
 // that nobody knew of.
-func (s *sampling) learnFrom(samples *mcmc.Posterior) (more bool, err error) {
+func (s *sampling) learnFrom(ctx context.Context, samples *mcmc.Posterior) (more bool, err error) {
 	rng := mcmc.Stream(s.config.Seed, s.fingerprint(), againStream)
 	var positions [][]float64
 	for range askedOf {
@@ -198,11 +189,11 @@ func (s *sampling) learnFrom(samples *mcmc.Posterior) (more bool, err error) {
 			positions = append(positions, u)
 		}
 	}
-	reached, more, err := s.reach(positions)
-	if more && err == nil {
+	reached, more := s.reach(ctx, positions)
+	if more {
 		s.jumpBetween(reached)
 	}
-	return more, err
+	return more, ctx.Err()
 }
 
 // jump jumps in one of the blocks.

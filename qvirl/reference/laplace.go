@@ -36,7 +36,7 @@ func newMode(u []float64, root *mat.Dense) *mode {
 			return nil
 		}
 	}
-	m.setRest()
+	m.setOthers()
 	return m
 }
 
@@ -74,8 +74,8 @@ func seen(root *mat.Dense) (lower *mat.TriDense, logDet float64) {
 	return lower, chol.LogDet()
 }
 
-// setRest sets the rest to all coordinates that are in no part.
-func (m *mode) setRest() {
+// setOthers sets the others to all coordinates that are in no part.
+func (m *mode) setOthers() {
 	parted := make([]bool, len(m.u))
 	for _, p := range m.parts {
 		for _, j := range p.at {
@@ -84,7 +84,7 @@ func (m *mode) setRest() {
 	}
 	for j, in := range parted {
 		if !in {
-			m.rest = append(m.rest, j)
+			m.others = append(m.others, j)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (m *mode) squared(u []float64) float64 {
 
 // squaredUpTo is squared, or where that is more than most, some number between them. It uses scratch, as long as u.
 func (m *mode) squaredUpTo(u []float64, most float64, scratch []float64) (sum float64) {
-	for _, j := range m.rest {
+	for _, j := range m.others {
 		sum += (u[j] - m.u[j]) * (u[j] - m.u[j])
 	}
 	for _, p := range m.parts {
@@ -224,7 +224,7 @@ func (m *mode) marginal(at []int) *mode {
 			return nil
 		}
 	}
-	out.setRest()
+	out.setOthers()
 	return out
 }
 

@@ -41,7 +41,7 @@ const (
 type mode struct {
 	u        []float64
 	parts    []part   // of I + H,
-	rest     []int    // which is the identity among all other coordinates
+	others   []int    // which is the identity among all other coordinates
 	logDet   float64  // of I + H
 	evidence float64  // up to a constant
 	told     [][]bool // whether each demonstrated state says something of each coordinate
@@ -208,7 +208,7 @@ func (t *Target) climb(u []float64) []float64 {
 	if r == nil || !(r.F < math.Inf(1)) { // err is that of a climb that ended early, too
 		return u
 	}
-	return t.rest(r.X)
+	return t.relax(r.X)
 }
 
 // summit returns the mode that a climb from u leads to, or nil where there is no density. From where L-BFGS has ended,
@@ -244,10 +244,10 @@ func (t *Target) summit(u []float64) *mode {
 	return m
 }
 
-// rest returns u with the coordinates that demonstrations hardly say anything of there where the prior has them, all
+// relax returns u with the coordinates that demonstrations hardly say anything of there where the prior has them, all
 // of them but those without which the density falls. A climb ends on the edge of two explanations that pay as one, such
 // as rewards the least of which counts, before it has come to rest in all else.
-func (t *Target) rest(u []float64) []float64 {
+func (t *Target) relax(u []float64) []float64 {
 	grad := make([]float64, len(u))
 	density := t.LogLikelihood(u, grad) - floats.Dot(u, u)/2
 	var free []int

@@ -120,9 +120,9 @@ func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int)
 	}
 }
 
-// ledTo returns the rewards that demonstrations may tell something of, all that are not known and that a demonstrated
-// state leads to, and the number of rewards after them where β is inferred.
-func (t *Target) ledTo() (out []int) {
+// reachableRewards returns the rewards that demonstrations may tell something of, all that are not known and that a
+// demonstrated state leads to, and the number of rewards after them where β is inferred.
+func (t *Target) reachableRewards() (out []int) {
 	reached := make([]bool, t.problem.MDP.States())
 	for _, s := range around(t.leads(), t.demoed...) {
 		reached[s] = true
@@ -138,10 +138,10 @@ func (t *Target) ledTo() (out []int) {
 	return out
 }
 
-// led returns the coordinates that demonstrations may tell something of, all but those of rewards that no demonstrated
-// state leads to.
-func (t *Target) led() (out []int) {
-	rewards := t.ledTo()
+// reachable returns the coordinates that demonstrations may tell something of, all but those of rewards that no
+// demonstrated state leads to.
+func (t *Target) reachable() (out []int) {
+	rewards := t.reachableRewards()
 	for j := range t.Dim() {
 		if j >= len(t.free) || slices.Contains(rewards, t.free[j]) {
 			out = append(out, j)

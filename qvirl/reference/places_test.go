@@ -82,8 +82,7 @@ func TestChainsShift(t *testing.T) {
 			return nil, err
 		}
 		s := j.subs[0]
-		for _, prepare := range []func(context.Context) error{s.prepare, s.warmUp,
-			func(context.Context) error { return s.findBlocks() }} {
+		for _, prepare := range []func(context.Context) error{s.prepare, s.warmUp, s.findBlocks} {
 			if err := prepare(ctx); err != nil {
 				return nil, err
 			}
@@ -266,7 +265,7 @@ func TestClimbsComeToRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := []float64{0.7, -0.4, 4, 4}
-	if got, want := target.rest(u), []float64{0, 0, 4, 4}; !slices.Equal(got, want) {
+	if got, want := target.relax(u), []float64{0, 0, 4, 4}; !slices.Equal(got, want) {
 		t.Errorf("at rest %.2f, want %.2f", got, want)
 	}
 }

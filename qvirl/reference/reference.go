@@ -165,7 +165,7 @@ func (s *sampling) start(ctx context.Context) error {
 	if err := s.warmUp(ctx); err != nil {
 		return err
 	}
-	if err := s.job.Time(s.findBlocks); err != nil {
+	if err := s.job.Time(func() error { return s.findBlocks(ctx) }); err != nil {
 		return err
 	}
 	return s.setJumps(ctx)
@@ -222,12 +222,8 @@ func (s *sampling) prepare(ctx context.Context) error {
 	starts, s.found = base.farStarts(ctx, mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	var ladder *ladder
 	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
-		scanned, err := base.Clone()
-		if err != nil {
-			return err
-		}
 		rng := mcmc.Stream(s.config.Seed, hash, scanStream)
-		if ladder = scanned.newLadder(rng, s.config.TargetAccept); ladder != nil {
+		if ladder = base.Clone().newLadder(rng, s.config.TargetAccept); ladder != nil {
 			for i := range starts {
 				starts[i] = ladder.positions[ladder.peaks[i%len(ladder.peaks)]]
 			}
@@ -235,10 +231,7 @@ func (s *sampling) prepare(ctx context.Context) error {
 	}
 	for i := range s.config.Chains {
 		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
-		t, err := base.Clone()
-		if err != nil {
-			return err
-		}
+		t := base.Clone()
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
 			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder}

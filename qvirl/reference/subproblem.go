@@ -25,7 +25,7 @@ type subproblem struct {
 //
 // and what they leave. A problem of which demonstrations tell nothing, or something of all unknown values together, is
 // its only subproblem, and leaves nothing.
-func (t *Target) divide(config Config) ([]subproblem, *rest, error) {
+func (t *Target) divide(config Config) ([]subproblem, *remainder, error) {
 	whole := []subproblem{{Problem: t.problem}}
 	if t.diag == nil || t.problem.InfersBeta() {
 		return whole, nil, nil
@@ -65,7 +65,7 @@ func (t *Target) divide(config Config) ([]subproblem, *rest, error) {
 		}
 		out = append(out, subproblem{problem, states[g]})
 	}
-	remains, err := t.newRest(left, t.values(known), config)
+	remains, err := t.newRemainder(left, t.values(known), config)
 	return out, remains, err
 }
 

@@ -75,8 +75,12 @@ func NewTarget(problem *irl.Problem) (*Target, error) {
 		}
 	}
 	t.demoed, t.counts, t.total = problem.Demonstrated()
-	t.informed = t.led()
-	return t.Clone()
+	t.informed = t.reachable()
+	var err error
+	if t.solver, err = problem.MDP.NewSolver(problem.Discount); err != nil {
+		return nil, fmt.Errorf("reference: %w", err)
+	}
+	return t.Clone(), nil
 }
 
 // separate returns the row and the entry of each column of a factor [n, k] in which no two of them share a row, and nil
@@ -99,18 +103,14 @@ func separate(factor *mat.Dense) (row []int, entry []float64) {
 	return row, entry
 }
 
-// Clone returns a target that shares what is constant and has scratch space of its own.
-func (t *Target) Clone() (*Target, error) {
+// Clone returns a target that shares what is constant, has scratch space of its own and has done no work.
+func (t *Target) Clone() *Target {
 	c := *t
-	var err error
-	if c.solver, err = t.problem.MDP.NewSolver(t.problem.Discount); err != nil {
-		return nil, fmt.Errorf("reference: %w", err)
-	}
-	c.solution = &mdp.Solution{}
+	c.solver, c.solution, c.spent = t.solver.Clone(), &mdp.Solution{}, 0
 	c.reward, c.rewardG = make([]float64, t.n), make([]float64, t.n)
 	c.probs = make([]float64, len(t.counts))
 	c.valueG = make([]float64, t.problem.MDP.States())
-	return &c, nil
+	return &c
 }
 
 // Dim returns the length of u.
