@@ -44,8 +44,8 @@ type exitKey struct{}
 
 // EndSoon has the program end soon after the command's context does, whatever it is in the middle of, until the
 // release. It is for work that cannot be interrupted, such as a compilation or the factorisation of a large matrix, and
-// that leaves nothing to store. Only Main has a program to end.
-func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
+// that leaves nothing to store. explain adds to the error what that is of. Only Main has a program to end.
+func EndSoon(ctx context.Context, stderr io.Writer, explain func(error) error) (release func()) {
 	exit, ok := ctx.Value(exitKey{}).(func(int))
 	if !ok {
 		return func() {}
@@ -54,7 +54,7 @@ func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
 	stop := context.AfterFunc(ctx, func() {
 		select {
 		case <-time.After(grace):
-			fmt.Fprintln(stderr, "interrupted:", context.Cause(ctx))
+			tellInterrupted(ctx, stderr, explain(context.Canceled))
 			exit(interrupted)
 		case <-released:
 		}
@@ -74,16 +74,21 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
-		text := err.Error()
-		if cause := context.Cause(ctx); cause != nil { // names the signal, which not every error does
-			text = strings.ReplaceAll(text, context.Canceled.Error(), cause.Error())
-		}
-		fmt.Fprintln(stderr, "interrupted:", text)
+		tellInterrupted(ctx, stderr, err)
 		return interrupted
 	default:
 		fmt.Fprintln(stderr, "error:", err)
 		return 1
 	}
+}
+
+// tellInterrupted writes the error of an interrupted command with the name of the signal, which not every error has.
+func tellInterrupted(ctx context.Context, stderr io.Writer, err error) {
+	text := err.Error()
+	if cause := context.Cause(ctx); cause != nil {
+		text = strings.ReplaceAll(text, context.Canceled.Error(), cause.Error())
+	}
+	fmt.Fprintln(stderr, "interrupted:", text)
 }
 
 // checkArguments makes the errors of commands that were given other arguments than they take say how they are called,

@@ -18,8 +18,9 @@ func TestWorkThatHearsNothingEndsSoon(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.WithValue(context.Background(), exitKey{},
 		func(status int) { statuses <- status }))
 	var stderr strings.Builder
-	EndSoon(cancelled, io.Discard)() // ended by itself
-	release := EndSoon(cancelled, &stderr)
+	explain := func(err error) error { return fmt.Errorf("%w; nothing is lost", err) }
+	EndSoon(cancelled, io.Discard, explain)() // ended by itself
+	release := EndSoon(cancelled, &stderr, explain)
 	began := time.Now()
 	cancel()
 	select {
@@ -31,16 +32,16 @@ func TestWorkThatHearsNothingEndsSoon(t *testing.T) {
 		t.Fatal("the work goes on")
 	}
 	release()
-	if len(statuses) > 0 || !strings.Contains(stderr.String(), "interrupted: context canceled") {
+	if len(statuses) > 0 || !strings.Contains(stderr.String(), "interrupted: context canceled; nothing is lost") {
 		t.Errorf("says %q; the work that had ended was ended again: %v", stderr.String(), len(statuses) > 0)
 	}
-	release = EndSoon(cancelled, &stderr) // of a command that the signal finds at its end
+	release = EndSoon(cancelled, &stderr, explain) // of a command that the signal finds at its end
 	release()
 	time.Sleep(grace + 100*time.Millisecond)
 	if len(statuses) > 0 {
 		t.Error("work that ended by itself was ended")
 	}
-	EndSoon(context.Background(), &stderr)() // without Main
+	EndSoon(context.Background(), &stderr, explain)() // without Main
 }
 
 func TestExecute(t *testing.T) {

@@ -20,7 +20,7 @@ func ExampleOpen() {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		log.Fatal(err)
 	}
-	set, err := demo.Open(path) // any of the layouts
+	set, err := demo.Open(path) // .npz or CSV; what convert reads through Python it has to write as .npz first
 	if err != nil {
 		log.Fatal(err)
 	}

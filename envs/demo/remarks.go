@@ -49,8 +49,8 @@ func (s *Set) Remarks() (out []string) {
 	}
 	constant := slices.DeleteFunc(s.constant(), func(f int) bool { return slices.Contains(s.Merged, f) })
 	if n := len(constant); n > 0 {
-		out = append(out, fmt.Sprintf("features that are the same in all observations: %s of %d", list(constant, n),
-			s.ObservationSize()))
+		out = append(out, fmt.Sprintf("of the %d features, counted from 0, some are the same in all observations: %s",
+			s.ObservationSize(), list(constant, n)))
 	}
 	shape := s.ObservationShape
 	switch {

@@ -40,7 +40,7 @@ func TestRemarks(t *testing.T) {
 			[]string{"999999998 of 1000000000 actions never occur: 0 1 2 3 4 5 6 7 8 9 …"}},
 		"one action": {of([]int{1}, 1, []float32{0, 1.5, 2}, 0, 0), []string{"only one action was ever taken"}},
 		"a feature that never changes": {of([]int{3}, 2, []float32{1, 2, 3, 4, 2, 3, 5, 2, 3}, 0, 1),
-			[]string{"the same in all observations: 1 2 of 3"}},
+			[]string{"of the 3 features, counted from 0, some are the same in all observations: 1 2"}},
 		"no end that is known":     {endless, []string{"no trajectory is marked as terminated or truncated"}},
 		"a collection that failed": {failed, []string{failed.Incomplete}},
 		"one end that is known":    {mixed, nil},
@@ -102,7 +102,7 @@ func TestMergedFeatures(t *testing.T) {
 		}
 		got := strings.Join(set.Remarks(), "\n")
 		if !slices.Equal(set.Merged, []int{0}) || !strings.Contains(got, "row to row of the features 0: subtract") ||
-			!strings.Contains(got, "the same in all observations: 1 of 4") {
+			!strings.Contains(got, "of the 4 features, counted from 0, some are the same in all observations: 1") {
 			t.Errorf("%s: merged %v, remarks %q", name, set.Merged, got)
 		}
 	}

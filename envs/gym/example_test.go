@@ -35,7 +35,7 @@ func ExampleOpen() {
 // Demonstrations in an Atari game that are stored as seeds and actions.
 func ExampleOpenDemos() {
 	ctx, buffer := context.Background(), make([]uint8, 4*84*84)
-	set, err := gym.OpenDemos(ctx, "pong.npz", gym.ReplayOptions{}) // any layout, replayed where it has to be
+	set, err := gym.OpenDemos(ctx, "pong.npz", gym.ReplayOptions{}) // as demo.Open, replayed where it has to be
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func Observe(ctx context.Context, set *demo.Set, some []demo.Trajectory, o Repla
 	return Replay(ctx, &of, o)
 }
 
-// OpenDemos reads a file of demonstrations in any layout, and replays those that are stored without observations.
+// OpenDemos reads a file of demonstrations as demo.Open does, and replays those that are stored without observations.
 // demo.Open and Observe are to be preferred for a part of a file.
 func OpenDemos(ctx context.Context, path string, o ReplayOptions) (*demo.Set, error) {
 	set, err := demo.Open(path)

@@ -268,6 +268,17 @@ func TestMergeRefusesWhatDoesNotBelongTogether(t *testing.T) {
 	if _, err := Merge([]string{dirs["a"], dirs["a"]}, t.TempDir()); err != nil {
 		t.Errorf("merging a folder twice: %v", err)
 	}
+	// A shard that no unit falls to is as good as any.
+	none := t.TempDir()
+	if _, err := Run(context.Background(), fake(config), Options{Out: none, Shard: Shard{100, 100}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{dirs["a"], none} {
+		_, err := Merge([]string{none, out}, filepath.Join(t.TempDir(), "made"))
+		if want := "holds no finished unit"; (out == none) != (err != nil && strings.Contains(err.Error(), want)) {
+			t.Errorf("merging an empty shard and %s: error %v", out, err)
+		}
+	}
 }
 
 func TestEventsTellHowFar(t *testing.T) {

@@ -41,7 +41,7 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	d.Config.Backend = backendName
 	learner, err := NewLearner(d.Method, *d.Config, objective)
 	if err != nil {
-		return nil, fmt.Errorf("%w (in %s)", err, path)
+		return nil, fmt.Errorf("%w (in %s, a model of %s)", err, path, d.Method)
 	}
 	parameters, err := d.readParameters(dir)
 	if err != nil {

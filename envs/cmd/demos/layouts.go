@@ -66,11 +66,12 @@ func importByPython(ctx context.Context, python, path string, o demo.ImportOptio
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 		return nil, fmt.Errorf("%s: %s", path, lines[len(lines)-1])
 	}
-	var described struct{ Environment string }
+	var described demo.Description
 	if err := json.Unmarshal(about, &described); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	o.Description.Environment = cmp.Or(o.Description.Environment, described.Environment)
+	o.Description.Actions = cmp.Or(o.Description.Actions, described.Actions)
 	o.Description.Source, o.Layout = filepath.Base(filepath.Clean(path)), demo.Flat
 	set, err := demo.Import(flat, o)
 	if err != nil { // names the file in between

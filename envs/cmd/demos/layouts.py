@@ -24,12 +24,15 @@ def minari(path):
     """Yields the episodes of a data set of Minari: its folder, or its main_data.hdf5."""
     if os.path.isdir(path):
         path = os.path.join(path, "data", "main_data.hdf5")
-    about = os.path.join(os.path.dirname(path), "metadata.json")
+    about, start = os.path.join(os.path.dirname(path), "metadata.json"), 0  # actions count from 0 in the flat layout
     if os.path.exists(about):
         with open(about) as f:
-            spec = json.load(f).get("env_spec")
-        if spec:
-            described["environment"] = json.loads(spec)["id"]
+            metadata = json.load(f)
+        if metadata.get("env_spec"):
+            described["environment"] = json.loads(metadata["env_spec"])["id"]
+        space = json.loads(metadata.get("action_space") or "{}")
+        if space.get("type") == "Discrete":
+            described["actions"], start = space["n"], space.get("start", 0)
     h5py = need("h5py")
     with h5py.File(path) as f:
         names = sorted((n for n in f if n.startswith("episode_")), key=lambda n: int(n[len("episode_"):]))
@@ -42,7 +45,7 @@ def minari(path):
                     fail(f"{name}/{part} is no array: spaces of several parts are not read; flatten them first")
             seed = e.attrs.get("seed")
             known = isinstance(seed, (int, np.integer)) and 0 <= seed <= 2**53
-            yield (e["observations"][:], e["actions"][:], e["rewards"][:] if "rewards" in e else None, e["terminations"][-1],
+            yield (e["observations"][:], e["actions"][:] - start, e["rewards"][:] if "rewards" in e else None, e["terminations"][-1],
                    e["truncations"][-1], int(seed) if known else -1)
 
 

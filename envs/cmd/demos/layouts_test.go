@@ -97,6 +97,34 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 			}
 		})
 	}
+	// Actions count from 0, and there are as many as the file says.
+	if exec.Command(python, "-I", "-c", "import h5py").Run() == nil {
+		dir, out := t.TempDir(), filepath.Join(t.TempDir(), "x.npz")
+		if err := os.CopyFS(dir, os.DirFS("testdata/minari")); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "data", "metadata.json")
+		text, err := os.ReadFile(path)
+		text = []byte(strings.Replace(string(text), `\"start\": 0, \"n\": 2`, `\"start\": -1, \"n\": 4`, 1))
+		if err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, _, stderr := run(t, "convert", dir, "--out", out); status != 0 {
+			t.Fatal(stderr)
+		}
+		set, err := demo.Read(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, want := range truth[0].Actions {
+			if got := set.Trajectories[0].Actions[k]; got != want+1 || set.Actions != 4 {
+				t.Fatalf("action[%d] is %d of %d, want %d of 4", k, got, set.Actions, want+1)
+			}
+		}
+	}
 	// Errors name the file that was given, not one in between.
 	if exec.Command(python, "-I", "-c", "import h5py").Run() == nil {
 		bad := filepath.Join(t.TempDir(), "bad.hdf5")

@@ -188,15 +188,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 		}
 	}
-	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), nothingWritten)()
 	listener := listen(cmd, o.asJSON)
 	meter := progress.NewMeter(listener, o.method)
 	result, err := o.infer(cmd.Context(), m, problem, meter.Report)
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%w; nothing was written", err)
-		}
-		return err
+		return nothingWritten(err)
 	}
 	if p, ok := result.Posterior.(interface{ Len() int }); ok && o.samples > p.Len() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: --samples %d: the posterior consists of %d draws, some of which are "+
@@ -325,6 +322,14 @@ func slow(problem *irl.Problem) string {
 	}
 	return fmt.Sprintf("in the best numbering found, states and their successors are up to %d apart: training may "+
 		"take about %.2g hours; where transitions lead nearby, it takes minutes", width, hours)
+}
+
+// nothingWritten adds to the error of an interrupted fit that there is no answer.
+func nothingWritten(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w; nothing was written", err)
+	}
+	return err
 }
 
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.

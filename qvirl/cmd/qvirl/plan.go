@@ -220,7 +220,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	defer pool.Close()
-	defer command.EndSoon(ctx, stderr)()
+	defer command.EndSoon(ctx, stderr, func(err error) error { return interrupted(err, run) })()
 	noteResumption(stderr, run)
 	now := progress.Every(5 * time.Second)
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"time"
@@ -94,14 +95,29 @@ The same command follows them again, and computes nothing that is finished.`,
 	return c
 }
 
+// How sbatch takes times and memory, and how Kubernetes takes memory.
+var (
+	slurmTime        = regexp.MustCompile(`^(\d+|\d+:\d+|\d+:\d+:\d+|\d+-\d+|\d+-\d+:\d+|\d+-\d+:\d+:\d+)?$`)
+	slurmMemory      = regexp.MustCompile(`^(\d+[KMGT]?)?$`)
+	kubernetesMemory = regexp.MustCompile(`^(\d+(\.\d+)?([KMGTPE]i|[kMGTPE])?)?$`)
+)
+
 // choose returns the engine.
 func (o *submitOptions) choose() (submit.Engine, error) {
 	switch o.engine {
 	case "slurm":
+		if err := check.First(
+			check.That(slurmTime.MatchString(o.limit), "--time %s: want minutes, or as in 4:00:00 or 1-12:00:00", o.limit),
+			check.That(slurmMemory.MatchString(o.memory), "--memory %s: slurm takes it as in 8G", o.memory)); err != nil {
+			return nil, err
+		}
 		return submit.Slurm{Partition: o.partition, Account: o.account, Time: o.limit, Memory: o.memory}, nil
 	case "kubernetes":
 		if o.image == "" || o.claim == "" {
 			return nil, errors.New("--engine kubernetes needs --image and --claim")
+		}
+		if !kubernetesMemory.MatchString(o.memory) {
+			return nil, fmt.Errorf("--memory %s: kubernetes takes it as in 8Gi", o.memory)
 		}
 		return submit.Kubernetes{Namespace: o.namespace, Image: o.image, Claim: o.claim, Mount: o.mount,
 			Memory: o.memory, Retries: o.retries}, nil

@@ -77,6 +77,10 @@ func TestSubmitRefuses(t *testing.T) {
 		"--every 0s: want a positive time":     {"--engine", "local", "--tasks", "1", "--every", "0s"},
 		`required flag(s) "engine", "tasks"`:   nil,
 		"is not on PATH":                       {"--engine", "slurm", "--tasks", "2", "--out", "d"},
+		"slurm takes it as in 8G":              {"--engine", "slurm", "--tasks", "2", "--memory", "8Gi"},
+		"want minutes, or as in 4:00:00":       {"--engine", "slurm", "--tasks", "2", "--time", "1hour"},
+		"kubernetes takes it as in 8Gi": {"--engine", "kubernetes", "--tasks", "2", "--image", "i", "--claim", "c",
+			"--memory", "8GB"},
 		"not on the volume": {"--engine", "kubernetes", "--tasks", "2", "--image", "i",
 			"--claim", "c"},
 	} {

@@ -215,7 +215,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			return err
 		}
 	}
-	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(),
+		func(err error) error { return interrupted(err, task.Checkpoint) })()
 	meter := progress.NewMeter(listener, o.method)
 	noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
 	model, err := o.learn(cmd, method, task, meter.Report)
@@ -426,7 +427,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		return nil, nil, err
 	}
 	t := &neural.Task{
-		Environment: set.Environment, Observation: set.ObservationSize(), Image: neural.ImageOf(set),
+		Environment: cmp.Or(set.Environment, o.env), Observation: set.ObservationSize(), Image: neural.ImageOf(set),
 		Actions:  max(set.Actions, o.actions),
 		Discount: o.discount, Beta: o.betas[0], Checkpoint: filepath.Join(o.out, neural.CheckpointDir),
 		HeldOut: set.Trajectories[n:],
