@@ -66,7 +66,7 @@ func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *w
 	if err != nil {
 		return nil, err
 	}
-	return &experiment.Result{Rows: c.Rows(found), Notes: k.notes}, nil
+	return &experiment.Result{Rows: c.Rows(found), Notes: k.result.Notes}, nil
 }
 
 // Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the
@@ -98,9 +98,9 @@ func (c Config) references() []string {
 
 // fitted are worlds with the posteriors of methods.
 type fitted struct {
-	grids []*worlds.World
-	posts []map[string]irl.Posterior // of each world, by method
-	notes []string                   // about computations that did not converge
+	grids  []*worlds.World
+	posts  []map[string]irl.Posterior // of each world, by method
+	result experiment.Result          // its notes are about computations that did not converge
 }
 
 func newFitted(grids []*worlds.World) *fitted {
@@ -120,9 +120,7 @@ func (f *fitted) add(ctx context.Context, fitter *worlds.Fitter, t *experiment.S
 		}
 		for i, post := range all {
 			f.posts[i][name] = post
-			if note := worlds.Complaint(post); note != "" {
-				f.notes = append(f.notes, fmt.Sprintf("%s, world %d: %s", name, f.grids[i].Seed, note))
-			}
+			f.result.Doubt(post, "%s, world %d", name, f.grids[i].Seed)
 		}
 	}
 	return nil

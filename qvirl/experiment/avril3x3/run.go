@@ -153,8 +153,6 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 		add(name, below[name])
 	}
 	result.Rows = append(result.Rows, row.WithAll(irl.Computation(post, obstacle.Told...))...)
-	if note := worlds.Complaint(post); note != "" {
-		result.Notes = append(result.Notes, m.name+": "+note)
-	}
+	result.Doubt(post, "%s", m.name)
 	return result
 }

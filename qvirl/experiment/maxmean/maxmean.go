@@ -19,7 +19,6 @@ import (
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -272,9 +271,7 @@ func (c Config) known(ctx context.Context, t *experiment.Stages) (*known, error)
 func (c Config) result(states []State, name string, chains irl.Posterior, again irl.Posterior) *experiment.Result {
 	result := &experiment.Result{Rows: append(c.rows(states, again),
 		c.row(name).WithAll(irl.Computation(chains, obstacle.Told...))...)}
-	if note := worlds.Complaint(chains); note != "" {
-		result.Notes = append(result.Notes, name+": "+note)
-	}
+	result.Doubt(chains, "%s", name)
 	return result
 }
 

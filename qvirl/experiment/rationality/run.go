@@ -81,9 +81,7 @@ func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	for i, seed := range seeds {
 		row := experiment.Row{Environment: c.DrawWorld.Name(), Method: name, Demos: c.DrawDemos, Seed: seed}
 		result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
-		if note := worlds.Complaint(posts[i]); note != "" {
-			result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, note))
-		}
+		result.Doubt(posts[i], "%s, draw %d", name, seed)
 	}
 	return result, nil
 }
