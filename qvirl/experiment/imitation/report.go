@@ -166,7 +166,7 @@ func table(rows []experiment.Row, metricName string, decimals int, known figures
 			if t.References != nil {
 				var e *exhibit.Estimate
 				if x, ok := known[method][metricName][n]; ok {
-					e = &exhibit.Estimate{Mean: x, StdErr: math.NaN()}
+					e = exhibit.Number(x)
 				}
 				cell.References = append(cell.References, e)
 			}

@@ -199,11 +199,8 @@ func (m *ErrorMap) table() exhibit.Table {
 				at = i
 			}
 		}
-		row := exhibit.Row{Method: fmt.Sprintf("correlation %+g", correlation)}
-		for _, v := range []float64{m.Errors[k][at], m.Gaps[at%len(m.Gaps)], m.Stds[at/len(m.Gaps)]} {
-			row.Cells = append(row.Cells, exhibit.Number(v))
-		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(fmt.Sprintf("correlation %+g", correlation), exhibit.Number(m.Errors[k][at]),
+			exhibit.Number(m.Gaps[at%len(m.Gaps)]), exhibit.Number(m.Stds[at/len(m.Gaps)]))
 	}
 	return t
 }
