@@ -211,13 +211,6 @@ func (p *Plan) validate() error {
 	return nil
 }
 
-// Compute computes a unit apart from any run, with what it would share with others of its group.
-func (p *Plan) Compute(ctx context.Context, unit int, progress irl.Progress) (*Result, Times, error) {
-	t := newStages(p.Units[unit].Method, progress)
-	result, err := p.Units[unit].Run(withShared(ctx), t)
-	return result, t.times, err
-}
-
 // Find returns the definition of that name.
 func Find(definitions []Definition, name string) (*Definition, error) {
 	names := make([]string, len(definitions))
