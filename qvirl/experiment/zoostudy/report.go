@@ -101,12 +101,7 @@ func counts(chart exhibit.VerdictChart, rows []experiment.Row) exhibit.Table {
 		for _, n := range of {
 			estimates = append(estimates, &exhibit.Estimate{Mean: float64(n), StdErr: math.NaN(), N: answers})
 		}
-		var seconds []float64
-		for _, r := range rows {
-			if r.Method == m && r.Metric == Seconds {
-				seconds = append(seconds, r.Value)
-			}
-		}
+		seconds := experiment.Values(rows, m, Seconds)
 		slices.Sort(seconds)
 		var median *exhibit.Estimate
 		if len(seconds) > 0 {
