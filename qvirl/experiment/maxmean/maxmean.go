@@ -100,19 +100,6 @@ func (c Config) Fit(ctx context.Context, progress irl.Progress) ([]State, *value
 	return states, post, err
 }
 
-// FitPolicyWalk samples the same posterior by PolicyWalk.
-func (c Config) FitPolicyWalk(ctx context.Context, progress irl.Progress) (*policywalk.Posterior, error) {
-	m, err := policywalk.New(c.PolicyWalk)
-	if err != nil {
-		return nil, err
-	}
-	post, err := c.World.Fit(ctx, m, progress)
-	if err != nil {
-		return nil, err
-	}
-	return post.(*policywalk.Posterior), nil
-}
-
 // Deduce deduces the rewards of a state-only problem from samples of its optimal values.
 func Deduce(p *irl.Problem, samples *irl.Samples) ([]State, error) {
 	if !p.StateOnly() {
@@ -237,9 +224,13 @@ func (c Config) Units(string) ([]experiment.Unit, error) {
 				if err != nil {
 					return nil, err
 				}
-				again, err := experiment.Stage(t, PolicyWalk, PolicyWalk, func(progress irl.Progress) (
-					*policywalk.Posterior, error) {
-					return c.FitPolicyWalk(ctx, progress)
+				again, err := experiment.Stage(t, PolicyWalk, PolicyWalk, func(progress irl.Progress) (irl.Posterior,
+					error) {
+					m, err := policywalk.New(c.PolicyWalk)
+					if err != nil {
+						return nil, err
+					}
+					return c.World.Fit(ctx, m, progress)
 				})
 				if err != nil {
 					return nil, err
