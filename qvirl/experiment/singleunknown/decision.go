@@ -22,10 +22,9 @@ type Decision struct {
 // Decide plans with the posterior mean of each reward less caution posterior standard deviations.
 func Decide(post irl.Posterior, caution float64) (*Decision, error) {
 	p := post.Problem()
-	reward := make([]float64, p.RewardDim())
+	reward, std := irl.Moments(p.RewardDim(), post.Reward)
 	for i := range reward {
-		m := post.Reward(i)
-		reward[i] = m.Mean() - caution*m.StdDev()
+		reward[i] -= caution * std[i]
 	}
 	return decide(p, reward)
 }
