@@ -30,10 +30,7 @@ func OptimalPolicy(p *irl.Problem, reward []float64) ([]float64, error) {
 // MeanPolicy returns a deterministic policy [S·A] that maximises the posterior mean of the return.
 func MeanPolicy(post irl.Posterior) ([]float64, error) {
 	p := post.Problem()
-	mean := make([]float64, p.RewardDim())
-	for i := range mean {
-		mean[i] = post.Reward(i).Mean()
-	}
+	mean, _ := irl.Moments(p.RewardDim(), post.Reward)
 	return OptimalPolicy(p, mean)
 }
 

@@ -29,7 +29,7 @@ func Growth(costs []Cost) *exhibit.Report {
 		Title: "Processor time and peak memory of one fit, by the number of states S"}
 	table := exhibit.Table{Name: "growth", Title: "Powers of the number of states that costs grow as",
 		Columns: []exhibit.Column{{Name: quantities[0].name, Decimals: 2}, {Name: quantities[1].name, Decimals: 2}}}
-	cells := map[string][]exhibit.Cell{}
+	powers := map[string][]*exhibit.Estimate{}
 	var methods, text []string
 	for _, c := range costs {
 		if !slices.Contains(methods, c.Method) {
@@ -57,16 +57,16 @@ func Growth(costs []Cost) *exhibit.Report {
 					"between the two largest: faster than S^%g.", q.name, m, power, curve.X[0],
 					curve.X[len(curve.X)-1], last, steep))
 			}
-			cell := exhibit.Cell{}
+			var estimate *exhibit.Estimate
 			if len(x) > 2 { // of two sizes, it may be chance
-				cell.Estimate = &exhibit.Estimate{Mean: power, StdErr: math.NaN()}
+				estimate = exhibit.Number(power)
 				if chart.Notes[m] != "" {
 					chart.Notes[m] += ", "
 				}
 				_, short, _ := strings.Cut(q.name, " ")
 				chart.Notes[m] += fmt.Sprintf("%s S^%.2f", short, power)
 			}
-			cells[m] = append(cells[m], cell)
+			powers[m] = append(powers[m], estimate)
 			if len(curve.X) > 0 {
 				panel.Curves = append(panel.Curves, curve)
 			}
@@ -74,7 +74,7 @@ func Growth(costs []Cost) *exhibit.Report {
 		chart.Panels = append(chart.Panels, panel)
 	}
 	for _, m := range methods {
-		table.Rows = append(table.Rows, exhibit.Row{Method: m, Cells: cells[m]})
+		table.AddRow(m, powers[m]...)
 	}
 	return &exhibit.Report{Title: "What one fit costs", Text: text, Tables: []exhibit.Table{table},
 		Charts: []exhibit.Chart{chart}}

@@ -31,6 +31,15 @@ type Table struct {
 	Notes      []string // sentences below the table
 }
 
+// AddRow adds a row of estimates, one for each column, without references. Absent ones are nil.
+func (t *Table) AddRow(method string, estimates ...*Estimate) {
+	row := Row{Method: method}
+	for _, e := range estimates {
+		row.Cells = append(row.Cells, Cell{Estimate: e})
+	}
+	t.Rows = append(t.Rows, row)
+}
+
 // Only returns the table with the rows of the given methods, in this order; methods without rows are left out.
 func (t Table) Only(methods ...string) Table {
 	var rows []Row
@@ -76,8 +85,8 @@ type Cell struct {
 	References []*Estimate // one for each of the table's references, or nil for none
 }
 
-// Number is the cell of a number that has no standard error.
-func Number(v float64) Cell { return Cell{Estimate: &Estimate{Mean: v, StdErr: math.NaN()}} }
+// Number is a number that has no standard error.
+func Number(v float64) *Estimate { return &Estimate{Mean: v, StdErr: math.NaN()} }
 
 // Reference holds published values of metrics.
 type Reference struct {

@@ -134,6 +134,14 @@ type Result struct {
 	Notes []string // what a reader of the numbers should know, such as chains that did not converge
 }
 
+// Doubt notes why the computation of a posterior had not converged; nothing if it had. The note begins with what is
+// formatted.
+func (r *Result) Doubt(post irl.Posterior, format string, args ...any) {
+	if ok, reason := irl.Converged(post); !ok {
+		r.Notes = append(r.Notes, fmt.Sprintf(format, args...)+": "+reason)
+	}
+}
+
 // Chunk is a part of an experiment's seeds.
 type Chunk struct {
 	Name  string
@@ -201,13 +209,6 @@ func (p *Plan) validate() error {
 		seen[u.Name] = true
 	}
 	return nil
-}
-
-// Compute computes a unit apart from any run, with what it would share with others of its group.
-func (p *Plan) Compute(ctx context.Context, unit int, progress irl.Progress) (*Result, Times, error) {
-	t := newStages(p.Units[unit].Method, progress)
-	result, err := p.Units[unit].Run(withShared(ctx), t)
-	return result, t.times, err
 }
 
 // Find returns the definition of that name.

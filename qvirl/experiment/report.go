@@ -44,13 +44,18 @@ func Series(rows []Row, name, metric string) map[uint64]float64 {
 	return out
 }
 
+// Values returns the values of a metric of a method, in the order of the rows, so that equal rows give equal sums.
+func Values(rows []Row, name, metric string) []float64 {
+	var out []float64
+	for _, r := range of(rows, name, metric) {
+		out = append(out, r.Value)
+	}
+	return out
+}
+
 // Average returns the mean over seeds of a metric of a method, or nil if no row holds it.
 func Average(rows []Row, name, metric string) *exhibit.Estimate {
-	var values []float64
-	for _, r := range of(rows, name, metric) { // in the order of the rows, so that equal rows give equal sums
-		values = append(values, r.Value)
-	}
-	return Mean(values)
+	return Mean(Values(rows, name, metric))
 }
 
 // Paired returns the mean of the differences of two series in the seeds that both have, or nil if there are none.

@@ -174,16 +174,12 @@ func (s store) units() (out []*UnitRecord, finished int, err error) {
 
 // rows reads the rows of a finished unit and compares them with the record's checksum.
 func (s store) rows(r *UnitRecord) ([]Row, error) {
-	return readRows(s.path(r.Unit, r.Key, ".csv"), r.SHA256)
-}
-
-// readRows reads the rows of a unit whose record has the given checksum of them.
-func readRows(path, checksum string) ([]Row, error) {
+	path := s.path(r.Unit, r.Key, ".csv")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("experiment: the rows of a finished unit: %w", err)
 	}
-	if digest(text) != checksum {
+	if digest(text) != r.SHA256 {
 		return nil, fmt.Errorf("experiment: %s was changed or damaged after it was written; remove it with the .json "+
 			"beside it, and compute the unit again", path)
 	}

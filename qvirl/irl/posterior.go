@@ -122,6 +122,16 @@ func (m marginal) Interval(probability float64) (low, high float64) {
 	return m.Quantile((1 - probability) / 2), m.Quantile((1 + probability) / 2)
 }
 
+// Moments returns the means and standard deviations of n marginals, such as a posterior's Reward.
+func Moments(n int, marginal func(i int) Marginal) (mean, std []float64) {
+	mean, std = make([]float64, n), make([]float64, n)
+	for i := range n {
+		m := marginal(i)
+		mean[i], std[i] = m.Mean(), m.StdDev()
+	}
+	return mean, std
+}
+
 // Samples are joint posterior samples, a row each.
 type Samples struct {
 	Reward *mat.Dense // [n, RewardDim]

@@ -81,20 +81,11 @@ func fitWarp(samples []float64) (Warp, error) {
 	return w, nil
 }
 
-// normalGrid are quantiles of the standard normal at (i + ½)/n.
-var normalGrid = func() []float64 {
+// arcsinhGrid are the inverse hyperbolic sines of quantiles of the standard normal at (i + ½)/n.
+var arcsinhGrid = func() []float64 {
 	out := make([]float64, 100)
 	for i := range out {
-		out[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / float64(len(out)))
-	}
-	return out
-}()
-
-// arcsinhGrid are their inverse hyperbolic sines.
-var arcsinhGrid = func() []float64 {
-	out := make([]float64, len(normalGrid))
-	for i, z := range normalGrid {
-		out[i] = math.Asinh(z)
+		out[i] = math.Asinh(distuv.UnitNormal.Quantile((float64(i) + 0.5) / float64(len(out))))
 	}
 	return out
 }()

@@ -108,10 +108,7 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 		}
 		a.RewardSamples, a.BetaSamples = s.Reward, s.Beta
 	}
-	for i := range p.RewardDim() {
-		m := post.Reward(i)
-		a.RewardMean, a.RewardStd = append(a.RewardMean, m.Mean()), append(a.RewardStd, m.StdDev())
-	}
+	a.RewardMean, a.RewardStd = irl.Moments(p.RewardDim(), post.Reward)
 	switch {
 	case p.RewardDim() > MaxCov:
 	case knowsCov:
@@ -122,10 +119,7 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 		a.RewardCov = mat.DenseCopyOf(&cov)
 	}
 	if knowsValues {
-		for s := range states {
-			m := values.Value(s)
-			a.ValueMean, a.ValueStd = append(a.ValueMean, m.Mean()), append(a.ValueStd, m.StdDev())
-		}
+		a.ValueMean, a.ValueStd = irl.Moments(states, values.Value)
 	} else {
 		drawn := draws.Values(actions)
 		for s := range states {

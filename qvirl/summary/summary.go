@@ -96,15 +96,11 @@ func Of(post irl.Posterior, draws int, seed uint64) (*Summary, error) {
 	if chains != nil {
 		return s, nil
 	}
-	for i := range n {
-		m := post.Reward(i)
-		s.RewardMean[i], s.RewardStd[i], e.RewardMean[i], e.RewardStd[i] = m.Mean(), m.StdDev(), 0, 0
-	}
+	s.RewardMean, s.RewardStd = irl.Moments(n, post.Reward)
+	e.RewardMean, e.RewardStd = make([]float64, n), make([]float64, n)
 	if v, ok := post.(irl.ValuePosterior); ok {
-		for i := range states {
-			m := v.Value(i)
-			s.ValueMean[i], s.ValueStd[i], e.ValueMean[i], e.ValueStd[i] = m.Mean(), m.StdDev(), 0, 0
-		}
+		s.ValueMean, s.ValueStd = irl.Moments(states, v.Value)
+		e.ValueMean, e.ValueStd = make([]float64, states), make([]float64, states)
 	}
 	if b, ok := post.(irl.BetaPosterior); ok && p.InfersBeta() {
 		s.BetaMean, s.BetaStd, e.BetaMean, e.BetaStd = b.Beta().Mean(), b.Beta().StdDev(), 0, 0

@@ -107,8 +107,8 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 	measured.Name, model.Name = "measured", "work + tasks · start"
 	for _, p := range c.points {
 		fitted := c.work + p.tasks*c.start
-		tasks.Rows = append(tasks.Rows, exhibit.Row{Method: fmt.Sprintf("%g tasks", p.tasks),
-			Cells: []exhibit.Cell{number(p.processor), number(p.units), number(p.wall), number(fitted)}})
+		tasks.AddRow(fmt.Sprintf("%g tasks", p.tasks), number(p.processor), number(p.units), number(p.wall),
+			number(fitted))
 		measured.X, measured.Y = append(measured.X, p.tasks), append(measured.Y, p.processor)
 		model.X, model.Y = append(model.X, p.tasks), append(model.Y, fitted)
 	}
@@ -140,12 +140,12 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 			return c.predict(cores, job.pieces/job.each, job.each*work, process+job.compile, job.pieces*perPiece)
 		}
 		thousand := at(1000)
-		row := exhibit.Row{Method: job.name}
+		var minutes []*exhibit.Estimate
 		for _, v := range []float64{at(1).total(), at(64).total(), thousand.total(), thousand.work, thousand.start,
 			thousand.merge} {
-			row.Cells = append(row.Cells, number(v/60))
+			minutes = append(minutes, number(v/60))
 		}
-		predicted.Rows = append(predicted.Rows, row)
+		predicted.AddRow(job.name, minutes...)
 		curve := exhibit.Curve{Name: job.name}
 		for _, cores := range coresDrawn {
 			curve.X, curve.Y = append(curve.X, cores), append(curve.Y, 100*at(1).total()/at(cores).total()/cores)

@@ -74,7 +74,7 @@ func TestUnfinishedCoursesGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx = experiment.WithScratch(ctx, filepath.Join(dir, plan.Units[0].Name))
-		r, _, err := plan.Compute(ctx, 0, func(_, _ int, status string) { stop(status) })
+		r, err := plan.Units[0].Run(ctx, experiment.NewStages(func(_, _ int, status string) { stop(status) }))
 		if err != nil {
 			return nil, err
 		}

@@ -37,16 +37,15 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			t.Columns, differences.Columns = append(t.Columns, c), append(differences.Columns, c)
 		}
 		for _, method := range ordered(rows) {
-			row, difference := exhibit.Row{Method: method}, exhibit.Row{Method: method}
+			var means, above []*exhibit.Estimate
 			values := experiment.ByDemos(rows, method, m.metric)
 			for _, k := range at {
-				row.Cells = append(row.Cells, exhibit.Cell{Estimate: experiment.Mean(values[k])})
-				difference.Cells = append(difference.Cells, exhibit.Cell{
-					Estimate: Difference(rows, method, m.metric, k)})
+				means = append(means, experiment.Mean(values[k]))
+				above = append(above, Difference(rows, method, m.metric, k))
 			}
-			t.Rows = append(t.Rows, row)
+			t.AddRow(method, means...)
 			if method != Random {
-				differences.Rows = append(differences.Rows, difference)
+				differences.AddRow(method, above...)
 			}
 		}
 		r.Tables = append(r.Tables, t, differences)

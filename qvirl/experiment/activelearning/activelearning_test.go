@@ -310,7 +310,8 @@ func TestCancelledUnitReturnsContextError(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if _, _, err = plan.Compute(ctx, 0, func(int, int, string) { cancel() }); !errors.Is(err, context.Canceled) {
+	stages := experiment.NewStages(func(int, int, string) { cancel() })
+	if _, err = plan.Units[0].Run(ctx, stages); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

@@ -50,10 +50,7 @@ func (c Config) Course(ctx context.Context, method, backendName string, seed uin
 		}
 		s := Snapshot{Queries: k, Demos: slices.Clone(demos), Return: found[ReturnTrue], Scores: step.Scores,
 			Query: step.Query, Answer: step.Answer}
-		for i := range w.Grid.Reward {
-			m := step.Posterior.Reward(i)
-			s.Mean, s.Std = append(s.Mean, m.Mean()), append(s.Std, m.StdDev())
-		}
+		s.Mean, s.Std = irl.Moments(len(w.Grid.Reward), step.Posterior.Reward)
 		if step.Answer != nil {
 			demos = append(demos, step.Answer)
 		}

@@ -148,7 +148,7 @@ func (j *judge) judge(ctx context.Context, k int, steps []active.Step) error {
 	}
 	for _, s := range steps {
 		j.fits++
-		if worlds.Complaint(s.Posterior) != "" {
+		if ok, _ := irl.Converged(s.Posterior); !ok {
 			j.unclean++
 		}
 	}

@@ -51,7 +51,7 @@ func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *w
 		if err != nil {
 			return nil, err
 		}
-		k := newFitted(grids)
+		k := &fitted{grids: grids, posts: map[string][]irl.Posterior{}}
 		return k, k.add(ctx, fitter, t, c.references()...)
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *w
 	if err != nil {
 		return nil, err
 	}
-	return &experiment.Result{Rows: c.Rows(found), Notes: k.notes}, nil
+	return &experiment.Result{Rows: c.Rows(found), Notes: k.result.Notes}, nil
 }
 
 // Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the
@@ -79,7 +79,7 @@ func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, pro
 	if err != nil {
 		return nil, err
 	}
-	k, t := newFitted(grids), experiment.NewStages(progress)
+	k, t := &fitted{grids: grids, posts: map[string][]irl.Posterior{}}, experiment.NewStages(progress)
 	if err := k.add(ctx, c.Posteriors.NewFitter(backendName), t, append(c.references(),
 		c.Posteriors.Methods...)...); err != nil {
 		return nil, err
@@ -98,31 +98,21 @@ func (c Config) references() []string {
 
 // fitted are worlds with the posteriors of methods.
 type fitted struct {
-	grids []*worlds.World
-	posts []map[string]irl.Posterior // of each world, by method
-	notes []string                   // about computations that did not converge
-}
-
-func newFitted(grids []*worlds.World) *fitted {
-	f := &fitted{grids: grids}
-	for range grids {
-		f.posts = append(f.posts, map[string]irl.Posterior{})
-	}
-	return f
+	grids  []*worlds.World
+	posts  map[string][]irl.Posterior // by method, of each world
+	result experiment.Result          // its notes are about computations that did not converge
 }
 
 // add fits methods.
 func (f *fitted) add(ctx context.Context, fitter *worlds.Fitter, t *experiment.Stages, names ...string) error {
 	for _, name := range names {
-		all, err := fitter.Stage(ctx, t, name, name, f.grids)
+		posts, err := fitter.Stage(ctx, t, name, name, f.grids)
 		if err != nil {
 			return err
 		}
-		for i, post := range all {
-			f.posts[i][name] = post
-			if note := worlds.Complaint(post); note != "" {
-				f.notes = append(f.notes, fmt.Sprintf("%s, world %d: %s", name, f.grids[i].Seed, note))
-			}
+		f.posts[name] = posts
+		for i, post := range posts {
+			f.result.Doubt(post, "%s, world %d", name, f.grids[i].Seed)
 		}
 	}
 	return nil
@@ -130,10 +120,7 @@ func (f *fitted) add(ctx context.Context, fitter *worlds.Fitter, t *experiment.S
 
 // with returns the same worlds with the posteriors of another method too.
 func (f *fitted) with(ctx context.Context, fitter *worlds.Fitter, t *experiment.Stages, name string) (*fitted, error) {
-	out := &fitted{grids: f.grids}
-	for _, posts := range f.posts {
-		out.posts = append(out.posts, maps.Clone(posts))
-	}
+	out := &fitted{grids: f.grids, posts: maps.Clone(f.posts)}
 	return out, out.add(ctx, fitter, t, name)
 }
 
@@ -142,7 +129,11 @@ func (f *fitted) evaluate(ctx context.Context, c Config, t *experiment.Stages, n
 	out := make([]*World, len(f.grids))
 	return out, t.Run("policies", "policies", func(progress irl.Progress) error {
 		return experiment.Parallel(ctx, len(out), progress, func(i int) (err error) {
-			if out[i], err = c.Evaluate(f.grids[i], f.posts[i], names...); err != nil {
+			posts := map[string]irl.Posterior{}
+			for name, all := range f.posts {
+				posts[name] = all[i]
+			}
+			if out[i], err = c.Evaluate(f.grids[i], posts, names...); err != nil {
 				return fmt.Errorf("world %d: %w", f.grids[i].Seed, err)
 			}
 			return nil

@@ -134,11 +134,7 @@ type judges struct {
 
 // addMethod adds the policies of a method.
 func (w *World) addMethod(c Config, court judges, name string, post irl.Posterior) error {
-	for i := range w.Reward {
-		marginal := post.Reward(i)
-		w.RewardMean[name] = append(w.RewardMean[name], marginal.Mean())
-		w.RewardStd[name] = append(w.RewardStd[name], marginal.StdDev())
-	}
+	w.RewardMean[name], w.RewardStd[name] = irl.Moments(len(w.Reward), post.Reward)
 	own, err := c.rewards(post, w.Seed, name)
 	if err != nil {
 		return err

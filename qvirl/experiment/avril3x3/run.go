@@ -78,31 +78,20 @@ func (c Config) methods(backendName string) ([]fitter, error) {
 	if err != nil {
 		return nil, err
 	}
-	policyWalk, err := policywalk.New(c.PolicyWalk)
-	if err != nil {
-		return nil, err
-	}
-	variational, err := tabular.New(c.QVIRL.On(backendName))
-	if err != nil {
-		return nil, err
-	}
-	out := []fitter{{name: obstacle.ValueWalk, method: valueWalk},
-		{obstacle.PolicyWalk, policyWalk, c.PolicyWalk, false},
-		{obstacle.QVIRL, variational, c.QVIRL, false}}
+	out := []fitter{{name: obstacle.ValueWalk, method: valueWalk}, // all units depend on its config
+		{name: obstacle.PolicyWalk, settings: c.PolicyWalk}, {name: obstacle.QVIRL, settings: c.QVIRL}}
 	for _, weight := range c.KLWeights {
 		config := c.weighted(weight)
-		m, err := tabular.New(config.On(backendName))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, fitter{config.Name, m, config, false})
+		out = append(out, fitter{name: config.Name, settings: config})
 	}
 	for _, a := range c.AVRILs() {
-		m, err := avril.New(a.Config)
-		if err != nil {
+		out = append(out, fitter{name: a.Config.Label, settings: a.Config, brief: a.Brief})
+	}
+	for i := range out[1:] {
+		m := &out[1+i]
+		if m.method, err = worlds.NewMethod(m.name, m.settings, backendName); err != nil {
 			return nil, err
 		}
-		out = append(out, fitter{a.Config.Label, m, a.Config, a.Brief})
 	}
 	return out, nil
 }
@@ -164,8 +153,6 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 		add(name, below[name])
 	}
 	result.Rows = append(result.Rows, row.WithAll(irl.Computation(post, obstacle.Told...))...)
-	if note := worlds.Complaint(post); note != "" {
-		result.Notes = append(result.Notes, m.name+": "+note)
-	}
+	result.Doubt(post, "%s", m.name)
 	return result
 }

@@ -66,17 +66,17 @@ func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 	t.Columns = append(t.Columns, exhibit.Column{Metric: RankState, Name: "all non-terminal states", Decimals: 4})
 	tests, draws := 0, 0
 	for _, method := range Methods {
-		row := exhibit.Row{Method: method}
+		var estimates []*exhibit.Estimate
 		some := false
 		add := func(p float64, n int) {
-			cell := exhibit.Cell{}
+			var e *exhibit.Estimate
 			if !math.IsNaN(p) {
-				cell.Estimate = &exhibit.Estimate{Mean: p, StdErr: math.NaN(), N: n}
+				e = &exhibit.Estimate{Mean: p, StdErr: math.NaN(), N: n}
 				some = true
 				tests++
 				draws = max(draws, n)
 			}
-			row.Cells = append(row.Cells, cell)
+			estimates = append(estimates, e)
 		}
 		for _, q := range Quantities {
 			ranks := Ranks(rows, method, q)
@@ -89,7 +89,7 @@ func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 		states := NewStateRanks(rows, method, false)
 		add(states.Hotelling(), len(states))
 		if some {
-			t.Rows = append(t.Rows, row)
+			t.AddRow(method, estimates...)
 		}
 	}
 	if len(t.Rows) == 0 {

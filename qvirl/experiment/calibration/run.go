@@ -48,9 +48,7 @@ func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *w
 			return nil, fmt.Errorf("%s, draw %d: %w", name, w.Seed, err)
 		}
 		result.Rows = append(result.Rows, rows...)
-		if note := worlds.Complaint(posts[k]); note != "" {
-			result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, w.Seed, note))
-		}
+		result.Doubt(posts[k], "%s, draw %d", name, w.Seed)
 	}
 	return result, nil
 }

@@ -32,10 +32,8 @@ func ChiSquare(ranks []int) (statistic, p float64) {
 // Ranks returns the ranks of one Quantity of a method, by seed of the draw.
 func Ranks(rows []experiment.Row, method string, q Quantity) []int {
 	var out []int
-	for _, r := range rows {
-		if r.Name() == method && r.Metric == q.Metric {
-			out = append(out, int(r.Value))
-		}
+	for _, rank := range experiment.Values(rows, method, q.Metric) {
+		out = append(out, int(rank))
 	}
 	return out
 }

@@ -299,9 +299,9 @@ func TestNothingIsTrainedForAnEnvironmentThatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = p.Compute(context.Background(), 0, func(done, total int, status string) {
+	_, err = p.Units[0].Run(context.Background(), experiment.NewStages(func(done, total int, status string) {
 		t.Errorf("progress before the environment was opened: %d of %d, %s", done, total, status)
-	})
+	}))
 	if err == nil || !strings.Contains(err.Error(), "no-such-python") {
 		t.Errorf("error %v, want one that names the missing Python", err)
 	}

@@ -30,7 +30,7 @@ var measures = []struct {
 	{ObjectiveRollouts, 1}, {ObjectiveOthers, 1}, {ObjectiveRank, 2}, {TrainSeconds, 1},
 }
 
-// figures are means by method, metric and number of trajectories.
+// figures are means by metric, method and number of trajectories.
 type figures map[string]map[string]map[int]float64
 
 // Report makes the tables and figures of the experiment of the given name.
@@ -53,7 +53,7 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 			"those of actions in the air are all as they came out.")
 	}
 	for _, m := range measures {
-		t := table(rows, m.metric, m.decimals, references[name], experiment.Mean)
+		t := table(rows, m.metric, m.decimals, references[name][m.metric], experiment.Mean)
 		if t == nil {
 			continue
 		}
@@ -111,16 +111,6 @@ func beforeCalibration(rows []experiment.Row) []experiment.Row {
 	return out
 }
 
-// has tells whether anything is known of a metric.
-func (f figures) has(metricName string) bool {
-	for _, byMetric := range f {
-		if len(byMetric[metricName]) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // methods lists the methods of the rows, in the order of the longest config and then by name.
 func methods(rows []experiment.Row) []string {
 	var first []string
@@ -141,7 +131,7 @@ func spread(values []float64) *exhibit.Estimate {
 
 // table returns the table of a metric, a column for each number of trajectories and a row for each method that has it,
 // or nil if no row holds it. What stands in a cell is a summary over runs, and what was published, if anything was.
-func table(rows []experiment.Row, metricName string, decimals int, known figures,
+func table(rows []experiment.Row, metricName string, decimals int, known map[string]map[int]float64,
 	summary func(values []float64) *exhibit.Estimate) *exhibit.Table {
 	sizes := experiment.DemosOf(rows, metricName)
 	if len(sizes) == 0 {
@@ -152,7 +142,7 @@ func table(rows []experiment.Row, metricName string, decimals int, known figures
 		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Name: fmt.Sprintf("n = %d", n),
 			Decimals: decimals})
 	}
-	if known.has(metricName) {
+	if known != nil {
 		t.References = []string{"published"}
 	}
 	for _, method := range methods(rows) {
@@ -165,8 +155,8 @@ func table(rows []experiment.Row, metricName string, decimals int, known figures
 			cell := exhibit.Cell{Estimate: summary(values[n])}
 			if t.References != nil {
 				var e *exhibit.Estimate
-				if x, ok := known[method][metricName][n]; ok {
-					e = &exhibit.Estimate{Mean: x, StdErr: math.NaN()}
+				if x, ok := known[method][n]; ok {
+					e = exhibit.Number(x)
 				}
 				cell.References = append(cell.References, e)
 			}

@@ -43,21 +43,21 @@ func rivals(environment, demos string, every int, temperature float64) Config {
 // Those of AVRIL are multiples of five: they look as if they were read off the figure of Chan and van der Schaar
 // (2021), whose setting that figure follows.
 var references = map[string]figures{
-	RivalsCartPole: {
-		cloning.Name: {Return: {1: 170, 3: 300, 7: 400, 10: 450, 15: 500}},
-		iqlearn.Name: {Return: {1: 458.8, 3: 484.5, 7: 500, 10: 500, 15: 500}},
-		avril.Name:   {Return: {1: 380, 3: 430, 7: 410, 10: 425, 15: 500}},
-	},
-	RivalsAcrobot: {
-		cloning.Name: {Return: {1: -160, 3: -90, 7: -74.9, 10: -74.9, 15: -74.9}},
-		iqlearn.Name: {Return: {1: -82.3, 3: -74.9, 7: -74.9, 10: -74.9, 15: -74.9}},
-		avril.Name:   {Return: {1: -300, 3: -150, 7: -95, 10: -74.9, 15: -74.9}},
-	},
-	RivalsLunarLander: {
-		cloning.Name: {Return: {1: -49.9, 3: 69.3, 7: 243.2, 10: 252, 15: 260.2}},
-		iqlearn.Name: {Return: {1: 127.1, 3: 239.4, 7: 285, 10: 285, 15: 285}},
-		avril.Name:   {Return: {1: -120, 3: 105, 7: 200, 10: 220, 15: 230}},
-	},
+	RivalsCartPole: {Return: {
+		cloning.Name: {1: 170, 3: 300, 7: 400, 10: 450, 15: 500},
+		iqlearn.Name: {1: 458.8, 3: 484.5, 7: 500, 10: 500, 15: 500},
+		avril.Name:   {1: 380, 3: 430, 7: 410, 10: 425, 15: 500},
+	}},
+	RivalsAcrobot: {Return: {
+		cloning.Name: {1: -160, 3: -90, 7: -74.9, 10: -74.9, 15: -74.9},
+		iqlearn.Name: {1: -82.3, 3: -74.9, 7: -74.9, 10: -74.9, 15: -74.9},
+		avril.Name:   {1: -300, 3: -150, 7: -95, 10: -74.9, 15: -74.9},
+	}},
+	RivalsLunarLander: {Return: {
+		cloning.Name: {1: -49.9, 3: 69.3, 7: 243.2, 10: 252, 15: 260.2},
+		iqlearn.Name: {1: 127.1, 3: 239.4, 7: 285, 10: 285, 15: 285},
+		avril.Name:   {1: -120, 3: 105, 7: 200, 10: 220, 15: 230},
+	}},
 }
 
 // rivalsDefinitions are the experiments as the command lists them.

@@ -2,6 +2,7 @@ package likelihood
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -85,18 +86,13 @@ func figure(rows []experiment.Row, name, title, yLabel string, differences bool)
 			out.Levels = []exhibit.Level{{Name: "no difference", Y: 0}}
 		}
 		byLevel := map[float64][]Point{}
-		var levels []float64
 		for _, p := range points {
 			if belongs(p) {
-				if byLevel[of(p)] == nil {
-					levels = append(levels, of(p))
-				}
 				byLevel[of(p)] = append(byLevel[of(p)], p)
 			}
 		}
-		slices.Sort(levels)
 		curves := func(y, stdErr func(Point) float64, name func(level float64) string) {
-			for _, l := range levels {
+			for _, l := range slices.Sorted(maps.Keys(byLevel)) {
 				along := byLevel[l]
 				if len(along) < 3 { // a point of the other panel
 					continue
@@ -199,11 +195,8 @@ func (m *ErrorMap) table() exhibit.Table {
 				at = i
 			}
 		}
-		row := exhibit.Row{Method: fmt.Sprintf("correlation %+g", correlation)}
-		for _, v := range []float64{m.Errors[k][at], m.Gaps[at%len(m.Gaps)], m.Stds[at/len(m.Gaps)]} {
-			row.Cells = append(row.Cells, exhibit.Number(v))
-		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(fmt.Sprintf("correlation %+g", correlation), exhibit.Number(m.Errors[k][at]),
+			exhibit.Number(m.Gaps[at%len(m.Gaps)]), exhibit.Number(m.Stds[at/len(m.Gaps)]))
 	}
 	return t
 }

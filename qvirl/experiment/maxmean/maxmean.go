@@ -19,7 +19,6 @@ import (
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -99,19 +98,6 @@ func (c Config) Fit(ctx context.Context, progress irl.Progress) ([]State, *value
 	post := fitted.(*valuewalk.Posterior)
 	states, err := Deduce(post.Problem(), post.Samples())
 	return states, post, err
-}
-
-// FitPolicyWalk samples the same posterior by PolicyWalk.
-func (c Config) FitPolicyWalk(ctx context.Context, progress irl.Progress) (*policywalk.Posterior, error) {
-	m, err := policywalk.New(c.PolicyWalk)
-	if err != nil {
-		return nil, err
-	}
-	post, err := c.World.Fit(ctx, m, progress)
-	if err != nil {
-		return nil, err
-	}
-	return post.(*policywalk.Posterior), nil
 }
 
 // Deduce deduces the rewards of a state-only problem from samples of its optimal values.
@@ -238,9 +224,13 @@ func (c Config) Units(string) ([]experiment.Unit, error) {
 				if err != nil {
 					return nil, err
 				}
-				again, err := experiment.Stage(t, PolicyWalk, PolicyWalk, func(progress irl.Progress) (
-					*policywalk.Posterior, error) {
-					return c.FitPolicyWalk(ctx, progress)
+				again, err := experiment.Stage(t, PolicyWalk, PolicyWalk, func(progress irl.Progress) (irl.Posterior,
+					error) {
+					m, err := policywalk.New(c.PolicyWalk)
+					if err != nil {
+						return nil, err
+					}
+					return c.World.Fit(ctx, m, progress)
 				})
 				if err != nil {
 					return nil, err
@@ -272,9 +262,7 @@ func (c Config) known(ctx context.Context, t *experiment.Stages) (*known, error)
 func (c Config) result(states []State, name string, chains irl.Posterior, again irl.Posterior) *experiment.Result {
 	result := &experiment.Result{Rows: append(c.rows(states, again),
 		c.row(name).WithAll(irl.Computation(chains, obstacle.Told...))...)}
-	if note := worlds.Complaint(chains); note != "" {
-		result.Notes = append(result.Notes, name+": "+note)
-	}
+	result.Doubt(chains, "%s", name)
 	return result
 }
 

@@ -118,7 +118,7 @@ func TestCancelledUnitReturnsContextError(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	_, _, err = plan.Compute(ctx, 1, func(int, int, string) { cancel() })
+	_, err = plan.Units[1].Run(ctx, experiment.NewStages(func(int, int, string) { cancel() }))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}

@@ -3,7 +3,6 @@ package posteriorquality
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
@@ -144,9 +143,8 @@ func (r runner) evaluate(ctx context.Context, result *experiment.Result, name st
 		row := experiment.RowOf(name, r.environment, r.config.Trajectories, w.Seed)
 		diagnostics := irl.Computation(posts[i], told...)
 		result.Rows = append(result.Rows, row.WithAll(diagnostics)...)
-		_, said := diagnostics[metric.Converged]
-		if note := worlds.Complaint(posts[i]); note != "" && !said {
-			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", name, w.Seed, note))
+		if _, said := diagnostics[metric.Converged]; !said {
+			result.Doubt(posts[i], "%s, world %d", name, w.Seed)
 		}
 	}
 	return nil

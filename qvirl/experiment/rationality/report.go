@@ -64,20 +64,18 @@ func Losses(rows []experiment.Row) *exhibit.Table {
 	}
 	t.Columns = append(t.Columns, exhibit.Column{Metric: "worst", Name: "worst", Decimals: 3})
 	for _, learner := range []string{Wrong, Inferred, Misled} {
-		row := exhibit.Row{Method: learner}
+		var losses []*exhibit.Estimate
 		worst := math.Inf(-1)
 		for _, expert := range experts {
 			e := Loss(rows, learner, expert)
 			if e != nil {
 				worst = math.Max(worst, e.Mean)
 			}
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: e})
+			losses = append(losses, e)
 		}
-		if math.IsInf(worst, -1) {
-			continue
+		if !math.IsInf(worst, -1) {
+			t.AddRow(learner, append(losses, exhibit.Number(worst))...)
 		}
-		row.Cells = append(row.Cells, exhibit.Number(worst))
-		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 {
 		return nil

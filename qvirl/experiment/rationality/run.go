@@ -10,9 +10,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/metric"
-	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -22,12 +20,10 @@ const policyDraws = 1000
 // Units returns the units of the experiment: each method on each chunk of draws, and each learner on each chunk of
 // worlds.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	start, err := tabular.New(c.Start.On(backendName))
-	if err != nil {
-		return nil, err
-	}
 	r := &runner{config: c}
-	if r.matched, err = matched.New(QVIRL, start, matched.WarpedRewards, c.Match); err != nil {
+	walk := worlds.WalkFrom{Start: c.Start, Walk: c.Match}
+	var err error
+	if r.matched, err = worlds.NewMethod(QVIRL, walk, backendName); err != nil {
 		return nil, err
 	}
 	if r.sampled, err = valuewalk.New(c.DrawSampling); err != nil {
@@ -85,9 +81,7 @@ func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	for i, seed := range seeds {
 		row := experiment.Row{Environment: c.DrawWorld.Name(), Method: name, Demos: c.DrawDemos, Seed: seed}
 		result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
-		if note := worlds.Complaint(posts[i]); note != "" {
-			result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, note))
-		}
+		result.Doubt(posts[i], "%s, draw %d", name, seed)
 	}
 	return result, nil
 }

@@ -95,7 +95,7 @@ func secondsOf(rows []experiment.Row, record *experiment.Record, method string) 
 	if units == 0 || worlds == 0 {
 		return nil
 	}
-	return &exhibit.Estimate{Mean: least * float64(units) / float64(worlds), StdErr: math.NaN()}
+	return exhibit.Number(least * float64(units) / float64(worlds))
 }
 
 // Transitions returns the figure of refinements over their transitions on the worlds of the comparison: distance to the
@@ -149,7 +149,7 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 			continue
 		}
 		right := experiment.Series(rows, name, Right)
-		row := exhibit.Row{Method: name}
+		var estimates []*exhibit.Estimate
 		for code := range diagnoses {
 			count, correct := 0.0, 0.0
 			for seed, v := range given {
@@ -158,14 +158,12 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 					correct += right[seed]
 				}
 			}
-			for _, v := range []float64{count, correct} {
-				row.Cells = append(row.Cells, exhibit.Number(v))
-			}
+			estimates = append(estimates, exhibit.Number(count), exhibit.Number(correct))
 		}
 		for _, m := range []string{Error, RefinedError, KHat} {
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: experiment.Average(rows, name, m)})
+			estimates = append(estimates, experiment.Average(rows, name, m))
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(name, estimates...)
 	}
 	if len(t.Rows) == 0 {
 		return nil

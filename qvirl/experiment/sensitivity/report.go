@@ -78,11 +78,7 @@ func (g *Grid) Table(name, title string, demos int) exhibit.Table {
 			expert), Decimals: 3})
 	}
 	for i, learner := range g.Learners {
-		row := exhibit.Row{Method: fmt.Sprintf("learner β = %g", learner)}
-		for _, e := range g.Cells[demos][i] {
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: e})
-		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(fmt.Sprintf("learner β = %g", learner), g.Cells[demos][i]...)
 	}
 	return t
 }
@@ -122,7 +118,7 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 			exhibit.Column{Metric: fmt.Sprintf("advantage_%d", demos), Name: "advantage", Decimals: 3})
 	}
 	for j, expert := range g.Experts {
-		row := exhibit.Row{Method: fmt.Sprintf("expert β = %g", expert)}
+		var estimates []*exhibit.Estimate
 		for _, demos := range g.Demos {
 			best, low := -1, math.Inf(1)
 			for i := range g.Learners {
@@ -131,15 +127,15 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 				}
 			}
 			if best < 0 {
-				row.Cells = append(row.Cells, exhibit.Cell{}, exhibit.Cell{})
+				estimates = append(estimates, nil, nil)
 				continue
 			}
 			here := of(rows, demos, expert)
-			row.Cells = append(row.Cells, exhibit.Number(g.Learners[best]), exhibit.Cell{Estimate: experiment.Paired(
+			estimates = append(estimates, exhibit.Number(g.Learners[best]), experiment.Paired(
 				experiment.Series(here, Learner(expert), metricName),
-				experiment.Series(here, Learner(g.Learners[best]), metricName))})
+				experiment.Series(here, Learner(g.Learners[best]), metricName)))
 		}
-		t.Rows = append(t.Rows, row)
+		t.AddRow(fmt.Sprintf("expert β = %g", expert), estimates...)
 	}
 	return t, nil
 }

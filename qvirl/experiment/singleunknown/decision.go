@@ -10,6 +10,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // Decision is what an apprentice finds best who takes the posterior mean less some standard deviations for the reward.
@@ -21,10 +22,9 @@ type Decision struct {
 // Decide plans with the posterior mean of each reward less caution posterior standard deviations.
 func Decide(post irl.Posterior, caution float64) (*Decision, error) {
 	p := post.Problem()
-	reward := make([]float64, p.RewardDim())
+	reward, std := irl.Moments(p.RewardDim(), post.Reward)
 	for i := range reward {
-		m := post.Reward(i)
-		reward[i] = m.Mean() - caution*m.StdDev()
+		reward[i] -= caution * std[i]
 	}
 	return decide(p, reward)
 }
@@ -43,12 +43,10 @@ func (d *Decision) Through(cell int) float64 { return d.Q[cell*gridworld.Actions
 // Around returns the Q-value of going left in the cell.
 func (d *Decision) Around(cell int) float64 { return d.Q[cell*gridworld.Actions+gridworld.Left] }
 
-// Weighted is an exact posterior as draws of the prior, weighted by their likelihood and resampled. It serves problems
-// with few demonstrations, whose posterior is not much narrower than the prior.
+// Weighted is an exact posterior as draws of the prior, weighted by their likelihood and resampled, as if by one chain.
+// It serves problems with few demonstrations, whose posterior is not much narrower than the prior.
 type Weighted struct {
-	problem *irl.Problem
-	samples *irl.Samples
-	reward  []*irl.Empirical
+	*mcmc.Posterior
 
 	LogEvidence float64 // log of the mean likelihood
 	ESS         float64 // effective number of draws, (Σw)²/Σw²
@@ -57,6 +55,9 @@ type Weighted struct {
 // NewWeighted returns the posterior of a problem with an independent prior from n draws of the prior.
 func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := irl.CheckBetaKnown("weighting draws", []*irl.Problem{p}); err != nil {
 		return nil, err
 	}
 	if !p.Prior.Independent() || n < 2 {
@@ -92,45 +93,23 @@ func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 	if !(sum > 0) {
 		return nil, fmt.Errorf("singleunknown: no draw of the prior explains the demonstrations")
 	}
-	w := &Weighted{problem: p, LogEvidence: math.Log(sum / float64(n)), ESS: sum * sum / squares,
-		samples: &irl.Samples{Reward: mat.NewDense(n, p.RewardDim(), nil), Q: mat.NewDense(n, len(p.MDP.Uniform()),
-			nil)}}
+	values := all.Q
+	if p.StateOnly() {
+		values = all.Values(actions)
+	}
+	w := &Weighted{mcmc.NewPosterior(p, 1, n), math.Log(sum / float64(n)), sum * sum / squares}
 	cumulative, at := 0.0, 0
 	offset := rng.Float64() // systematic resampling: one draw for each of n equidistant points
 	for i := range weights {
 		cumulative += weights[i] / sum * float64(n)
 		for ; at < n && (float64(at)+offset < cumulative || i == n-1); at++ {
-			w.samples.Reward.SetRow(at, all.Reward.RawRowView(i))
-			w.samples.Q.SetRow(at, all.Q.RawRowView(i))
+			w.Set(at, all.Reward.RawRowView(i), values.RawRowView(i))
 		}
 	}
-	w.reward = irl.Empiricals(w.samples.Reward)
 	return w, nil
 }
-
-// Problem implements irl.Posterior.
-func (w *Weighted) Problem() *irl.Problem { return w.problem }
 
 // Computation implements irl.Computed.
 func (w *Weighted) Computation() map[string]float64 {
 	return map[string]float64{ELBO: w.LogEvidence, ESS: w.ESS}
-}
-
-// Reward implements irl.Posterior; the marginal is a *irl.Empirical.
-func (w *Weighted) Reward(i int) irl.Marginal { return w.reward[i] }
-
-// Sample implements irl.Posterior: a random choice of the resampled draws, with replacement.
-func (w *Weighted) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("singleunknown: cannot draw %d samples, want at least 1", n)
-	}
-	have, _ := w.samples.Reward.Dims()
-	out := &irl.Samples{Reward: mat.NewDense(n, w.problem.RewardDim(), nil),
-		Q: mat.NewDense(n, len(w.problem.MDP.Uniform()), nil)}
-	for i := 0; i < n; i++ {
-		at := rng.IntN(have)
-		out.Reward.SetRow(i, w.samples.Reward.RawRowView(at))
-		out.Q.SetRow(i, w.samples.Q.RawRowView(at))
-	}
-	return out, nil
 }

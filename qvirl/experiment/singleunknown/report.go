@@ -3,7 +3,6 @@ package singleunknown
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
@@ -19,7 +18,7 @@ var paper = func() exhibit.Reference {
 	values := map[string]exhibit.Estimate{}
 	for metric, v := range map[string]float64{RewardMean: -4.75, QThrough: 8.0, QAround: 5.2, CautiousThrough: 2.7,
 		OnlyTile: 2.7} {
-		values[metric] = exhibit.Estimate{Mean: v, StdErr: math.NaN()}
+		values[metric] = *exhibit.Number(v)
 	}
 	return exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
 		QVIRL: values, QVIRLHighest: values, QVIRLBetween: values}}

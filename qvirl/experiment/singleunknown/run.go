@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/tabular"
@@ -133,13 +132,11 @@ func (c Config) run(ctx context.Context, backendName string, stages *experiment.
 			if post == nil {
 				continue
 			}
-			values, note, err := c.measure(post)
+			values, err := c.measure(post)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			if note != "" {
-				result.Notes = append(result.Notes, fmt.Sprintf("%s, %s: %s", environment(f.KnownStd), name, note))
-			}
+			result.Doubt(post, "%s, %s", environment(f.KnownStd), name)
 			row := experiment.Row{Environment: environment(f.KnownStd), Method: name, Demos: 1, Seed: c.Seed}
 			result.Rows = append(result.Rows, row.WithAll(values)...)
 		}
@@ -147,21 +144,21 @@ func (c Config) run(ctx context.Context, backendName string, stages *experiment.
 	return result, nil
 }
 
-// measure returns the metrics of a posterior, and a note if its computation did not go well.
-func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) {
+// measure returns the metrics of a posterior.
+func (c Config) measure(post irl.Posterior) (map[string]float64, error) {
 	plain, err := Decide(post, 0)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	cautious, err := Decide(post, c.Caution)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	lowered := slices.Clone(plain.Reward)
 	lowered[c.Tile] = cautious.Reward[c.Tile]
 	tile, err := decide(post.Problem(), lowered)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	r := post.Reward(c.Tile)
 	out := irl.Computation(post, ELBO, ESS)
@@ -179,5 +176,5 @@ func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) 
 			out[RHatMax] = d.RHat[i]
 		}
 	}
-	return out, worlds.Complaint(post), nil
+	return out, nil
 }

@@ -110,8 +110,13 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			}
 			add(name, on, func(ctx context.Context, grids []*worlds.World, progress irl.Progress) (gains, error) {
 				posts, err := fitter.Fit(ctx, name, grids, progress)
+				prior := c.Posteriors.World
 				return func(i int, at []mdp.Step) ([]float64, error) {
-					return c.gains(at, func(s int) float64 { return posts[i].Reward(s).Mean() }), nil
+					out := make([]float64, len(at))
+					for k, step := range at {
+						out[k] = (posts[i].Reward(step.State).Mean() - prior.RewardMean) / prior.RewardStd
+					}
+					return out, nil
 				}, err
 			})
 		}
@@ -127,15 +132,6 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 
 // gains returns (E r − μ)/σ of the rewards of steps in world i, with the prior's mean μ and standard deviation σ.
 type gains func(i int, at []mdp.Step) ([]float64, error)
-
-// gains returns those of rewards of states.
-func (c Config) gains(at []mdp.Step, reward func(s int) float64) []float64 {
-	out := make([]float64, len(at))
-	for k, step := range at {
-		out[k] = (reward(step.State) - c.Posteriors.World.RewardMean) / c.Posteriors.World.RewardStd
-	}
-	return out
-}
 
 // result returns the rows of a method's gains.
 func (c Config) result(name string, grids []*worlds.World, of gains) (*experiment.Result, error) {

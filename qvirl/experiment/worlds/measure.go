@@ -47,11 +47,3 @@ func Samples(post irl.Posterior, n int, seed uint64, method string) (*irl.Sample
 	}
 	return tabular.ImpliedSamples(post, Stream(seed, method), n)
 }
-
-// Complaint says why the computation of a posterior had not converged; nothing if it had.
-func Complaint(post irl.Posterior) string {
-	if ok, reason := irl.Converged(post); !ok {
-		return reason
-	}
-	return ""
-}

@@ -17,6 +17,8 @@ import (
 	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/policywalk"
+	"github.com/go-birl/birl/qvirl/reference"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -110,9 +112,9 @@ func (c Config) Settings(name string) (any, error) {
 		config.Name = name
 		return config, nil
 	case QVIRLMatched:
-		return walkFrom{c.QVIRLStart, c.Match}, nil
+		return WalkFrom{c.QVIRLStart, c.Match}, nil
 	case QVIRLRefined:
-		return walkFrom{c.QVIRLStart, c.Refine}, nil
+		return WalkFrom{c.QVIRLStart, c.Refine}, nil
 	}
 	config := c.AVRIL
 	config.Label, config.Lambda = name, c.Lambda
@@ -126,8 +128,8 @@ func (c Config) Settings(name string) (any, error) {
 	return config, nil
 }
 
-// walkFrom is a posterior, trained briefly, and the walk that starts from it.
-type walkFrom struct {
+// WalkFrom is the config of a posterior, trained briefly, and of the walk that starts from it.
+type WalkFrom struct {
 	Start tabular.Config
 	Walk  valuewalk.RefineConfig
 }
@@ -139,14 +141,24 @@ func (c Config) Method(name, backendName string) (irl.Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch s := settings.(type) {
+	return NewMethod(name, settings, backendName)
+}
+
+// NewMethod returns a method of a config, which is a Config of its package, or a WalkFrom: then it is QVIRLRefined if
+// that is its name, and QVIRLMatched otherwise. backendName is what QVIRL computes on, as backend.Get takes it.
+func NewMethod(name string, config any, backendName string) (irl.Method, error) {
+	switch s := config.(type) {
 	case valuewalk.Config:
 		return valuewalk.New(s)
+	case policywalk.Config:
+		return policywalk.New(s)
+	case reference.Config:
+		return reference.New(s)
 	case tabular.Config:
 		return tabular.New(s.On(backendName))
 	case avril.Config:
 		return avril.New(s)
-	case walkFrom:
+	case WalkFrom:
 		start, err := tabular.New(s.Start.On(backendName))
 		if err != nil {
 			return nil, err
@@ -156,7 +168,7 @@ func (c Config) Method(name, backendName string) (irl.Method, error) {
 		}
 		return matched.New(name, start, matched.WarpedRewards, s.Walk)
 	}
-	panic("worlds: settings of no method")
+	panic("worlds: config of no method")
 }
 
 // On returns what rows on the worlds of some seeds depend on: the worlds, the number of draws, and the settings of

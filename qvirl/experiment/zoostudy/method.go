@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/matched"
-	"github.com/go-birl/birl/qvirl/reference"
 	"github.com/go-birl/birl/qvirl/summary"
-	"github.com/go-birl/birl/qvirl/tabular"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
 
@@ -52,21 +49,17 @@ func (c Config) method(name, backend string) (m irl.Method, on any, err error) {
 		if name == Fit {
 			configs = append(configs, c.Verdict)
 		}
-		start, err := tabular.New(c.Start.On(backend))
-		if err != nil {
-			return nil, nil, err
-		}
-		m, err = matched.New(Matched, start, matched.WarpedRewards, c.Match)
+		m, err = worlds.NewMethod(Matched, worlds.WalkFrom{Start: c.Start, Walk: c.Match}, backend)
 		return m, configs, err
 	case Reference:
-		m, err = reference.New(c.Reference)
-		return m, c.Reference, err
+		on = c.Reference
 	case Paper:
-		m, err = tabular.New(c.Paper.On(backend))
-		return m, c.Paper, err
+		on = c.Paper
 	case ValueWalk:
-		m, err = valuewalk.New(c.ValueWalk)
-		return m, c.ValueWalk, err
+		on = c.ValueWalk
+	default:
+		return nil, nil, fmt.Errorf("zoostudy: there is no method %q", name)
 	}
-	return nil, nil, fmt.Errorf("zoostudy: there is no method %q", name)
+	m, err = worlds.NewMethod(name, on, backend)
+	return m, on, err
 }

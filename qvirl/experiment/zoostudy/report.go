@@ -93,28 +93,22 @@ func counts(chart exhibit.VerdictChart, rows []experiment.Row) exhibit.Table {
 		{Metric: "median_seconds", Name: "median time in s", Decimals: 1, Better: exhibit.Lower},
 	}}
 	for i, of := range chart.Counts() {
-		m, row, answers := chart.Methods[i], exhibit.Row{Method: chart.Methods[i]}, 0
+		m, answers := chart.Methods[i], 0
 		for _, n := range of {
 			answers += n
 		}
+		var estimates []*exhibit.Estimate
 		for _, n := range of {
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: float64(n),
-				StdErr: math.NaN(), N: answers}})
+			estimates = append(estimates, &exhibit.Estimate{Mean: float64(n), StdErr: math.NaN(), N: answers})
 		}
-		var seconds []float64
-		for _, r := range rows {
-			if r.Method == m && r.Metric == Seconds {
-				seconds = append(seconds, r.Value)
-			}
-		}
+		seconds := experiment.Values(rows, m, Seconds)
 		slices.Sort(seconds)
 		var median *exhibit.Estimate
 		if len(seconds) > 0 {
 			median = &exhibit.Estimate{Mean: stat.Quantile(0.5, stat.Empirical, seconds, nil), StdErr: math.NaN(),
 				N: len(seconds)}
 		}
-		row.Cells = append(row.Cells, exhibit.Cell{Estimate: median})
-		t.Rows = append(t.Rows, row)
+		t.AddRow(m, append(estimates, median)...)
 	}
 	return t
 }

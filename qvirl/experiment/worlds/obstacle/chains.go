@@ -48,7 +48,8 @@ func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...s
 		row := &table.Rows[i]
 		cells := make([]exhibit.Cell, 2)
 		if seconds := record.Seconds[row.Method]; seconds > 0 {
-			cells[0], cells[1] = exhibit.Number(seconds), exhibit.Number(row.Cells[1].Estimate.Mean/seconds)
+			cells[0].Estimate = exhibit.Number(seconds)
+			cells[1].Estimate = exhibit.Number(row.Cells[1].Estimate.Mean / seconds)
 		}
 		row.Cells = append(row.Cells, cells...)
 	}
