@@ -61,6 +61,14 @@ func orNaN(p *float64) float64 {
 	return *p
 }
 
+// entryOrNaN returns number i of a list; NaN if there is no list.
+func entryOrNaN(list []float64, i int) float64 {
+	if list == nil {
+		return math.NaN()
+	}
+	return list[i]
+}
+
 const (
 	curvePoints  = 240 // points of a density curve over the horizontal range
 	spikeFactor  = 3.0 // a peak is cut off where it is this many times higher than the reference

@@ -108,8 +108,8 @@ func (m Tails) paint(c draw.Canvas, panel TailPanel, looks []appearance, xs span
 		fillPath(c, tint(looks[i].color, 0.75), polygon(outline(t.quantile)...))
 		c.StrokeLines(draw.LineStyle{Color: looks[i].color, Width: 0.9}, outline(math.Inf(1)))
 		tick(c, looks[i].color, x(t.tail), base-2, base+(rowHeight-7)*0.8)
-		if panel.Truth != nil && !math.IsNaN(panel.Truth[i]) && panel.Truth[i] >= xs.low && panel.Truth[i] <= xs.high {
-			diamond(c, looks[i].color, vg.Point{X: x(panel.Truth[i]), Y: base + 4})
+		if truth := entryOrNaN(panel.Truth, i); truth >= xs.low && truth <= xs.high {
+			diamond(c, looks[i].color, vg.Point{X: x(truth), Y: base + 4})
 		}
 		dot(c, looks[i].color, vg.Point{X: x(t.mean), Y: base + 4}, 2.6)
 	}
