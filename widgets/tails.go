@@ -175,8 +175,7 @@ func (m Tails) extent() span {
 
 func (m Tails) validate() error {
 	return check.First(
-		refuse(len(m.Panels) == 0 || len(m.Methods) == 0, "Tails needs panels and methods, got %d and %d",
-			len(m.Panels), len(m.Methods)), checkMethods(m.Methods...),
+		checkBoth("Tails", "panels", len(m.Panels), "methods", len(m.Methods)), checkMethods(m.Methods...),
 		refuse(!(m.Level > 0 && m.Level < 1), "Tails.Level = %g is outside (0, 1)", m.Level),
 		forEach("Tails.Panels", m.Panels, func(field string, panel TailPanel) error {
 			shown := slices.ContainsFunc(panel.Samples, func(samples []float64) bool { return samples != nil })
