@@ -190,10 +190,6 @@ func ShowBrowser(m Marginals, static ...int) error {
 // positions, or of the first few if none are given. caller is named in errors.
 func showPanels[P any](caller string, view func() (map[string]any, error), panels []P, at []int, few int,
 	static func(some []P) Drawing) error {
-	spec, err := view()
-	if err != nil {
-		return apologise(err)
-	}
 	some := panels[:min(few, len(panels))]
 	if len(at) > 0 {
 		some = nil
@@ -204,7 +200,7 @@ func showPanels[P any](caller string, view func() (map[string]any, error), panel
 		}
 		some = append(some, panels[i])
 	}
-	return ShowVegaLite(spec, static(some))
+	return showSpec(vegaLite, static(some), view)
 }
 
 // send hands one output in several formats to the notebook, and waits until it is there.
