@@ -121,7 +121,8 @@ func open(folder fs.FS, kind, name string) (*npz.Archive, []byte, error) {
 	return archive, text, err
 }
 
-// arrays are the names of a summary's parts in answer files. Those of their errors end in "_error".
+// arraysOf returns a summary's arrays by their names in answer files; scalarsOf, its numbers. The names of their errors
+// end in "_error".
 func arraysOf(s *summary.Summary) map[string]*[]float64 {
 	return map[string]*[]float64{"reward_mean": &s.RewardMean, "reward_std": &s.RewardStd, "value_mean": &s.ValueMean,
 		"value_std": &s.ValueStd, "action_probs": &s.Policy}
