@@ -85,11 +85,11 @@ func apologise(err error) error {
 // render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a
 // notebook that it does not trust too, such as one of a fresh clone, and in words where only text goes.
 func render(d Drawing) (*protocol.DisplayData, error) {
-	out, err := renderFast(d)
+	f, err := d.Figure()
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.Figure()
+	out, err := renderFast(f)
 	if err != nil {
 		return nil, err
 	}
