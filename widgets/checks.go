@@ -16,6 +16,11 @@ func refuse(wrong bool, text string, args ...any) error {
 	return fmt.Errorf("widgets: "+text, args...)
 }
 
+// checkBoth refuses a widget that has none of the one or of the other.
+func checkBoth(of, one string, n int, other string, m int) error {
+	return refuse(n == 0 || m == 0, "%s needs %s and %s, got %d and %d", of, one, other, n, m)
+}
+
 // checkFinite refuses NaN and infinite numbers, naming the field and the index.
 func checkFinite(field string, x []float64) error {
 	return check.All("widgets", check.Finite(field, x))

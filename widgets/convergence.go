@@ -2,7 +2,6 @@ package widgets
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -89,11 +88,7 @@ func barPanel(title, xLabel string, values []float64, base, limit float64, wrong
 func (m Convergence) records() [][]string {
 	out := csvLines{{m.XLabel, "rhat", "bulk_ess", "tail_ess"}}
 	for i := range m.RHat {
-		tail := math.NaN()
-		if m.TailESS != nil {
-			tail = m.TailESS[i]
-		}
-		out.add(i, m.RHat[i], m.BulkESS[i], tail)
+		out.add(i, m.RHat[i], m.BulkESS[i], entryOrNaN(m.TailESS, i))
 	}
 	return out
 }

@@ -5,7 +5,7 @@
 // as SVG, PNG or PDF, and its numbers as CSV. Show displays any of them in the cell of a notebook; nothing else in the
 // package needs a notebook.
 //
-// All figures share one theme. Each method has the same colour everywhere (see Color), chosen from the
+// All figures share one theme. Each method has the same colour everywhere (method.Method.Color), chosen from the
 // colour-blind-safe palette of Okabe and Ito (2008), and is told from its neighbours by the dashes of its line as well.
 // A figure lies on a white card, so that it is legible on a dark page, and is at most 960 pixels wide. No text is below
 // 9 points.

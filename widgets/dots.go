@@ -35,8 +35,7 @@ type DotPanel struct {
 // Figure implements Drawing.
 func (m Dots) Figure() (*Figure, error) {
 	n, published, bars := len(m.Methods), false, false
-	if err := check.First(refuse(n == 0 || len(m.Panels) == 0, "Dots needs methods and panels, got %d and %d", n,
-		len(m.Panels)),
+	if err := check.First(checkBoth("Dots", "methods", n, "panels", len(m.Panels)),
 		checkEach("Dots.Names", m.Names, n, "one for each method"),
 		checkMethods(m.Methods...), forEach("Dots.Panels", m.Panels, func(field string, p DotPanel) error {
 			published = published || p.Published != nil

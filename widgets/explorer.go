@@ -297,20 +297,14 @@ func (m Explorer) fill(data object) {
 // row describes the marginal of a state.
 func (m Explorer) row(id, s int, p *exhibit.Posterior) []any {
 	d := p.Marginals[s]
-	rhat, ess, rank := math.NaN(), math.NaN(), math.NaN()
-	if p.RHat != nil {
-		rhat = p.RHat[s]
-	}
-	if p.ESS != nil {
-		ess = p.ESS[s]
-	}
+	rank := math.NaN()
 	if m.World.Truth != nil {
 		rank = shareBelow(d, m.World.Truth[s])
 	}
 	from, to, heights, bars := outline(d)
 	row := []any{id, s}
-	for _, v := range []float64{d.Mean(), d.StdDev(), d.Quantile(0.05), d.Quantile(0.95), rhat, ess, rank, from, to,
-		slices.Max(heights)} {
+	for _, v := range []float64{d.Mean(), d.StdDev(), d.Quantile(0.05), d.Quantile(0.95), entryOrNaN(p.RHat, s),
+		entryOrNaN(p.ESS, s), rank, from, to, slices.Max(heights)} {
 		row = append(row, short(v))
 	}
 	return append(row, bars, scaled(heights))

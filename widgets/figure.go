@@ -39,7 +39,8 @@ func (f *Figure) Size() (width, height int) {
 	return int(math.Ceil(f.width.Points() * 4 / 3)), int(math.Ceil(f.height.Points() * 4 / 3))
 }
 
-// generic follows the theme's font in style attributes, for viewers that do not have it. Arial has the same metrics.
+// fontFallback follows the theme's font in style attributes, for viewers that do not have it. Arial has the same
+// metrics.
 const fontFallback = "'Liberation Sans',Arial,Helvetica,sans-serif"
 
 // noCoordinates is what of an SVG document are no coordinates: the bytes of pictures, and texts.

@@ -191,13 +191,10 @@ type csvLines [][]string
 func (l *csvLines) add(values ...any) {
 	line := make([]string, len(values))
 	for i, v := range values {
-		switch v := v.(type) {
-		case float64:
-			if !math.IsNaN(v) {
-				line[i] = strconv.FormatFloat(v, 'g', -1, 64)
-			}
-		default:
+		if number, ok := v.(float64); !ok {
 			line[i] = fmt.Sprint(v)
+		} else if !math.IsNaN(number) {
+			line[i] = strconv.FormatFloat(number, 'g', -1, 64)
 		}
 	}
 	*l = append(*l, line)

@@ -98,8 +98,8 @@ func (m HeatMaps) Figure() (*Figure, error) {
 
 func (m HeatMaps) validate() error {
 	n := m.Width * m.Height
-	return check.First(checkGrid("HeatMaps", m.Width, m.Height), refuse(len(m.Columns) == 0 || len(m.Rows) == 0,
-		"HeatMaps needs columns and rows, got %d and %d", len(m.Columns), len(m.Rows)),
+	return check.First(checkGrid("HeatMaps", m.Width, m.Height),
+		checkBoth("HeatMaps", "columns", len(m.Columns), "rows", len(m.Rows)),
 		checkEach("HeatMaps.Terminal", m.Terminal, n, "one for each state"), checkMarked("HeatMaps", m.Marked, n),
 		forEach("HeatMaps.Rows", m.Rows, func(field string, row HeatRow) error {
 			field += ".Values"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -59,6 +58,14 @@ func orNaN(p *float64) float64 {
 		return math.NaN()
 	}
 	return *p
+}
+
+// entryOrNaN returns number i of a list; NaN if there is no list.
+func entryOrNaN(list []float64, i int) float64 {
+	if list == nil {
+		return math.NaN()
+	}
+	return list[i]
 }
 
 const (
@@ -142,11 +149,9 @@ func (m Marginals) columns() int {
 }
 
 func (m Marginals) validate() error {
-	if err := check.First(refuse(len(m.Panels) == 0 || len(m.Methods) == 0,
-		"Marginals needs panels and methods, got %d and %d",
-		len(m.Panels), len(m.Methods)), refuse(len(m.Panels) > maxPanels, "Marginals has %d panels, want at most %d: "+
-		"show some of them", len(m.Panels), maxPanels), checkMethods(m.Methods...), checkColumns("Marginals",
-		m.Columns)); err != nil {
+	if err := check.First(checkBoth("Marginals", "panels", len(m.Panels), "methods", len(m.Methods)),
+		refuse(len(m.Panels) > maxPanels, "Marginals has %d panels, want at most %d: show some of them", len(m.Panels),
+			maxPanels), checkMethods(m.Methods...), checkColumns("Marginals", m.Columns)); err != nil {
 		return err
 	}
 	combinations := 1
@@ -218,7 +223,7 @@ func newShape(d Distribution, xs span, look appearance) shape {
 		return s
 	}
 	s.x = append(uniform(xs, curvePoints), s.detail(xs)...)
-	sort.Float64s(s.x)
+	slices.Sort(s.x)
 	for _, x := range s.x {
 		s.y = append(s.y, density(d, x))
 	}

@@ -85,11 +85,11 @@ func apologise(err error) error {
 // render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a
 // notebook that it does not trust too, such as one of a fresh clone, and in words where only text goes.
 func render(d Drawing) (*protocol.DisplayData, error) {
-	out, err := renderFast(d)
+	f, err := d.Figure()
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.Figure()
+	out, err := renderFast(f)
 	if err != nil {
 		return nil, err
 	}
@@ -190,10 +190,6 @@ func ShowBrowser(m Marginals, static ...int) error {
 // positions, or of the first few if none are given. caller is named in errors.
 func showPanels[P any](caller string, view func() (map[string]any, error), panels []P, at []int, few int,
 	static func(some []P) Drawing) error {
-	spec, err := view()
-	if err != nil {
-		return apologise(err)
-	}
 	some := panels[:min(few, len(panels))]
 	if len(at) > 0 {
 		some = nil
@@ -204,7 +200,7 @@ func showPanels[P any](caller string, view func() (map[string]any, error), panel
 		}
 		some = append(some, panels[i])
 	}
-	return ShowVegaLite(spec, static(some))
+	return showSpec(vegaLite, static(some), view)
 }
 
 // send hands one output in several formats to the notebook, and waits until it is there.

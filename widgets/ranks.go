@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -67,7 +67,7 @@ func ChainRanks(title string, chains [][]float64) (Ranks, error) {
 			all = append(all, draw{v, k})
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].value < all[j].value })
+	slices.SortStableFunc(all, func(a, b draw) int { return cmp.Compare(a.value, b.value) })
 	out := Ranks{Title: title, Bins: 20}
 	for k := range chains {
 		out.Panels = append(out.Panels, RankPanel{Title: fmt.Sprintf("chain %d", k+1), Max: len(all) - 1})

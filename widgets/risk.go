@@ -30,7 +30,7 @@ type RiskLevel struct {
 	Returns []float64 // under each draw of the posterior
 }
 
-// riskLabel names a level.
+// label names a level.
 func (l RiskLevel) label() string { return fmt.Sprintf("α = %g", l.Level) }
 
 // Figure implements Drawing: the policies and distributions of the lowest and the highest level.

@@ -137,11 +137,7 @@ func (m Scatter) records() [][]string {
 	out := csvLines{{"panel", m.XLabel, m.YLabel, m.ZLabel, "mark"}}
 	for _, p := range m.Panels {
 		for i, x := range p.X {
-			z := math.NaN()
-			if p.Z != nil {
-				z = p.Z[i]
-			}
-			out.add(p.Title, x, p.Y[i], z, p.Marked[i])
+			out.add(p.Title, x, p.Y[i], entryOrNaN(p.Z, i), p.Marked[i])
 		}
 	}
 	return out

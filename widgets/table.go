@@ -63,10 +63,10 @@ func arrowOf(d Direction) string { return []string{"", " ↑", " ↓"}[d] }
 
 // validate refuses a table whose parts do not fit, and numbers that are not finite.
 func (t Table) validate() error {
-	return check.First(refuse(len(t.Columns) == 0 || len(t.Rows) == 0, "Table needs columns and rows, got %d and %d",
-		len(t.Columns), len(t.Rows)), forEach("Table.Columns", t.Columns, func(field string, c Column) error {
-		return refuse(c.Decimals < 0, "%s.Decimals = %d, want at least 0", field, c.Decimals)
-	}), forEach("Table.Rows", t.Rows, func(field string, row Row) error {
+	return check.First(checkBoth("Table", "columns", len(t.Columns), "rows", len(t.Rows)), forEach("Table.Columns",
+		t.Columns, func(field string, c Column) error {
+			return refuse(c.Decimals < 0, "%s.Decimals = %d, want at least 0", field, c.Decimals)
+		}), forEach("Table.Rows", t.Rows, func(field string, row Row) error {
 		field += ".Cells"
 		return check.First(checkMethods(row.Method), checkLength(field, len(row.Cells), len(t.Columns),
 			"one for each column"),

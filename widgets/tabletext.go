@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 )
 
@@ -89,32 +90,25 @@ func (t Table) Text() (string, error) {
 		return "", err
 	}
 	lines, sub := t.lines(" ")
-	widths := make([]int, len(lines[0]))
+	var aligned, out strings.Builder
+	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for i, line := range lines {
 		if sub[i] {
 			line[0].before = "  "
 		}
-		for j, cell := range line {
-			widths[j] = max(widths[j], length(cell.String()))
+		for _, cell := range line {
+			fmt.Fprint(w, cell, "\t")
 		}
+		fmt.Fprintln(w)
 	}
-	var out strings.Builder
+	_ = w.Flush() // a strings.Builder does not fail
 	if t.Title != "" {
 		fmt.Fprintf(&out, "%s\n\n", t.title())
 	}
-	for i, line := range lines {
-		text := ""
-		for j, cell := range line {
-			text += cell.String() + strings.Repeat(" ", widths[j]-length(cell.String())+2)
-		}
-		out.WriteString(strings.TrimRight(text, " ") + "\n")
-		if i == 0 {
-			total := -2
-			for _, w := range widths {
-				total += w + 2
-			}
-			out.WriteString(strings.Repeat("─", total) + "\n")
-		}
+	header, rows, _ := strings.Cut(aligned.String(), "\n")
+	rule := strings.Repeat("─", length(header)-2)
+	for _, line := range append([]string{header, rule}, strings.Split(strings.TrimSuffix(rows, "\n"), "\n")...) {
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	for i, note := range t.notes(false) {
 		if i == 0 {

@@ -39,9 +39,9 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 			}
 			note := fmt.Sprintf("%s: mean %.1f, worst %g %% %.1f", looks[j].label, t.mean, 100*m.Level, t.tail)
 			summary := object{"p": i, "m": looks[j].label, "mean": rounded(t.mean), "worst": rounded(t.tail)}
-			if panel.Truth != nil && !math.IsNaN(panel.Truth[j]) {
-				note += fmt.Sprintf(", true %.1f", panel.Truth[j])
-				summary["truth"] = rounded(panel.Truth[j])
+			if truth := entryOrNaN(panel.Truth, j); !math.IsNaN(truth) {
+				note += fmt.Sprintf(", true %.1f", truth)
+				summary["truth"] = rounded(truth)
 			}
 			summary["note"] = note
 			rows = append(rows, summary)

@@ -108,8 +108,8 @@ func (m Tails) paint(c draw.Canvas, panel TailPanel, looks []appearance, xs span
 		fillPath(c, tint(looks[i].color, 0.75), polygon(outline(t.quantile)...))
 		c.StrokeLines(draw.LineStyle{Color: looks[i].color, Width: 0.9}, outline(math.Inf(1)))
 		tick(c, looks[i].color, x(t.tail), base-2, base+(rowHeight-7)*0.8)
-		if panel.Truth != nil && !math.IsNaN(panel.Truth[i]) && panel.Truth[i] >= xs.low && panel.Truth[i] <= xs.high {
-			diamond(c, looks[i].color, vg.Point{X: x(panel.Truth[i]), Y: base + 4})
+		if truth := entryOrNaN(panel.Truth, i); truth >= xs.low && truth <= xs.high {
+			diamond(c, looks[i].color, vg.Point{X: x(truth), Y: base + 4})
 		}
 		dot(c, looks[i].color, vg.Point{X: x(t.mean), Y: base + 4}, 2.6)
 	}
@@ -175,8 +175,7 @@ func (m Tails) extent() span {
 
 func (m Tails) validate() error {
 	return check.First(
-		refuse(len(m.Panels) == 0 || len(m.Methods) == 0, "Tails needs panels and methods, got %d and %d",
-			len(m.Panels), len(m.Methods)), checkMethods(m.Methods...),
+		checkBoth("Tails", "panels", len(m.Panels), "methods", len(m.Methods)), checkMethods(m.Methods...),
 		refuse(!(m.Level > 0 && m.Level < 1), "Tails.Level = %g is outside (0, 1)", m.Level),
 		forEach("Tails.Panels", m.Panels, func(field string, panel TailPanel) error {
 			shown := slices.ContainsFunc(panel.Samples, func(samples []float64) bool { return samples != nil })

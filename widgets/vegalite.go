@@ -2,7 +2,7 @@ package widgets
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot/vg"
@@ -43,7 +43,7 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 				}
 			}
 		}
-		sort.Float64s(grid)
+		slices.Sort(grid)
 		top := ceiling(shapes)
 		for _, x := range grid {
 			row := object{"p": i, "x": rounded(x)}

@@ -143,8 +143,7 @@ func paintVerdict(c draw.Canvas, v *exhibit.Verdict, box vg.Rectangle) {
 }
 
 func (m Verdicts) validate() error {
-	return check.First(refuse(len(m.Methods) == 0 || len(m.Families) == 0,
-		"Verdicts needs methods and families, got %d and %d", len(m.Methods), len(m.Families)),
+	return check.First(checkBoth("Verdicts", "methods", len(m.Methods), "families", len(m.Families)),
 		forEach("Verdicts.Families", m.Families, func(field string, f exhibit.VerdictFamily) error {
 			field += ".Verdicts"
 			return check.First(checkLength(field, len(f.Verdicts), len(f.Problems), "one for each problem"),

@@ -105,16 +105,12 @@ func (t *Trajectory) Sum() string {
 // Slice returns the transitions from, …, to−1 as a trajectory, which shares memory with this one. It ends as this one
 // does if it holds the last transition, and otherwise somebody stopped; its environment's seed is not known.
 func (t *Trajectory) Slice(from, to int) Trajectory {
-	size := len(t.Observations) / (t.Len() + 1)
+	size, actions := len(t.Observations)/(t.Len()+1), len(t.LogProbs)/t.Len()
 	last := to == t.Len()
-	out := Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
+	return Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
 		Actions: t.Actions[from:to:to], Rewards: cut(t.Rewards, from, to),
-		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
-	if t.LogProbs != nil {
-		actions := len(t.LogProbs) / t.Len()
-		out.LogProbs = t.LogProbs[from*actions : to*actions : to*actions]
-	}
-	return out
+		LogProbs: cut(t.LogProbs, from*actions, to*actions), Terminated: t.Terminated && last,
+		Truncated: t.Truncated && last, Seed: NoSeed}
 }
 
 // Return returns the sum of the rewards, and NaN if they are not known.

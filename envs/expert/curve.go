@@ -2,7 +2,6 @@ package expert
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat"
@@ -62,17 +61,11 @@ func (t *trainer) merit(p Point) float64 {
 
 // evaluate makes the evaluations at the end.
 func (e *Expert) evaluate(ctx context.Context, pool *gym.Pool) error {
-	c := e.Config
-	plays := []struct {
-		name   string
-		policy gym.Policy
-	}{{"greedy", e.Greedy()}, {fmt.Sprintf("Boltzmann, β = %g", c.Beta), e.Boltzmann(c.Beta)}}
-	for _, play := range plays {
-		v, err := Evaluate(ctx, pool, play.policy, c.EvaluationEpisodes)
+	for _, p := range e.Players(e.Config.Beta) {
+		v, err := Evaluate(ctx, pool, p, e.Config.EvaluationEpisodes)
 		if err != nil {
 			return err
 		}
-		v.Policy = play.name
 		e.Evaluations = append(e.Evaluations, v)
 	}
 	return nil

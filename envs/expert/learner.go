@@ -226,21 +226,19 @@ func (l *learner) state() (map[string]npz.Array, error) {
 			return nil, fmt.Errorf("expert: %w", err)
 		}
 		a := npz.Array{Shape: append([]int{}, t.Shape().Dimensions...)}
-		switch t.DType() {
-		case dtypes.Float32:
-			data, err := tensors.CopyFlatData[float32](t)
-			if err != nil {
-				return nil, fmt.Errorf("expert: %w", err)
+		err = t.ConstFlatData(func(flat any) {
+			switch numbers := flat.(type) {
+			case []float32:
+				a.Data, a.Type = npz.Widen(numbers), npz.Float32
+			case []int64:
+				a.Data, a.Type = npz.Widen(numbers), npz.Int64
 			}
-			a.Data, a.Type = npz.Widen(data), npz.Float32
-		case dtypes.Int64:
-			data, err := tensors.CopyFlatData[int64](t)
-			if err != nil {
-				return nil, fmt.Errorf("expert: %w", err)
-			}
-			a.Data, a.Type = npz.Widen(data), npz.Int64
-		default:
-			return nil, fmt.Errorf("expert: the variable %s has the type %s, which is not stored", v.Path(), t.DType())
+		})
+		if err == nil && a.Data == nil {
+			err = fmt.Errorf("the variable %s has the type %s, which is not stored", v.Path(), t.DType())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("expert: %w", err)
 		}
 		out[storedName(v)] = a
 	}

@@ -60,6 +60,17 @@ func Always(action int) gym.Policy {
 	}
 }
 
+// Player is a policy by a name.
+type Player struct {
+	Name   string
+	Policy gym.Policy
+}
+
+// Players returns the expert's two policies: the greedy one, and the Boltzmann policy at β.
+func (e *Expert) Players(beta float64) []Player {
+	return []Player{{"greedy", e.Greedy()}, {fmt.Sprintf("Boltzmann, β = %g", beta), e.Boltzmann(beta)}}
+}
+
 // Evaluation sums up episodes that a policy has played.
 type Evaluation struct {
 	// Policy says who played.
@@ -74,13 +85,13 @@ type Evaluation struct {
 // curve, pilotSeed that of the pilot's. Training's own are from trainingSeed on.
 const evaluationSeed, curveSeed, pilotSeed, trainingSeed = 1_000_000, 2_000_000, 3_000_000, 1 << 30
 
-// Evaluate lets a policy play, always from the same seeds. The pool has to be opened as Config.Gym says.
-func Evaluate(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes int) (Evaluation, error) {
-	set, err := play(ctx, pool, policy, episodes, evaluationSeed)
+// Evaluate lets a player play, always from the same seeds. The pool has to be opened as Config.Gym says.
+func Evaluate(ctx context.Context, pool *gym.Pool, p Player, episodes int) (Evaluation, error) {
+	set, err := play(ctx, pool, p.Policy, episodes, evaluationSeed)
 	if err != nil {
 		return Evaluation{}, err
 	}
-	return Evaluation{Episodes: episodes, Returns: *set.Returns(),
+	return Evaluation{Policy: p.Name, Episodes: episodes, Returns: *set.Returns(),
 		Length: float64(set.Transitions()) / float64(episodes)}, nil
 }
 

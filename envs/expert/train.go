@@ -3,7 +3,6 @@ package expert
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -250,5 +249,5 @@ func digest(demos []demo.Trajectory) string {
 	for i := range demos {
 		fmt.Fprintln(h, demos[i].Sum(), demos[i].Actions, demos[i].Terminated)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }

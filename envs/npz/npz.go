@@ -9,7 +9,6 @@ package npz
 import (
 	"archive/zip"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -180,7 +179,7 @@ func OpenSummed(path, sum, description string) (*Archive, error) {
 	}
 	h := sha256.New()
 	size, err := io.Copy(h, f)
-	if is := hex.EncodeToString(h.Sum(nil)); err == nil && is != sum {
+	if is := fmt.Sprintf("%x", h.Sum(nil)); err == nil && is != sum {
 		err = fmt.Errorf("it has the SHA-256 %s, its description %s says %s: %w", is, filepath.Base(description), sum,
 			ErrSum)
 	}

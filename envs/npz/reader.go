@@ -15,21 +15,9 @@ type Reader struct {
 	err     error
 }
 
-// OpenReader opens the archive at path. The caller closes it.
-func OpenReader(path string) (*Reader, error) {
-	a, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return &Reader{archive: a}, nil
-}
-
 // Under returns a reader of the arrays whose names begin with prefix, by the rest of their names. It does not own the
 // archive: whoever opened that closes it.
 func (a *Archive) Under(prefix string) *Reader { return &Reader{archive: a, prefix: prefix} }
-
-// Close closes the file.
-func (r *Reader) Close() error { return r.archive.Close() }
 
 // Err returns the first error, if there was one.
 func (r *Reader) Err() error { return r.err }

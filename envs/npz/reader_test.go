@@ -19,12 +19,12 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() *Reader {
-		r, err := OpenReader(path)
+		a, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { r.Close() })
-		return r
+		t.Cleanup(func() { a.Close() })
+		return a.Under("")
 	}
 
 	r := open()

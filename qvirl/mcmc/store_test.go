@@ -58,16 +58,17 @@ func TestStoredSamplesSayTheSame(t *testing.T) {
 		if err := npz.Write(path, arrays); err != nil {
 			t.Fatal(err)
 		}
-		r, err := npz.OpenReader(path)
+		a, err := npz.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
+		r := a.Under("")
 		again := Restore(r, p, MinPerChain)
 		if err := r.Err(); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := r.Close(); err != nil {
+		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
 		got, want := again.Reward(1), post.Reward(1)

@@ -90,12 +90,13 @@ func readDescription(dir string) (*description, error) {
 
 // readParameters reads the parameters that the description lists.
 func (d *description) readParameters(dir string) ([]Parameter, error) {
-	r, err := npz.OpenReader(filepath.Join(dir, weightsFile))
+	a, err := npz.Open(filepath.Join(dir, weightsFile))
 	if err != nil {
 		return nil, fmt.Errorf("neural: %w", err)
 	}
-	defer r.Close()
+	defer a.Close()
 	var out []Parameter
+	r := a.Under("")
 	for _, p := range d.Parameters {
 		p.Value = npz.Narrow[float32](r.Finite(arrayName(p.Name), p.Dims...))
 		out = append(out, p)

@@ -14,7 +14,6 @@ import (
 
 // corridors are README's corridor with one field changed.
 func corridors(b *builder) {
-	b.family = "corridor"
 	b.add("corridor", "README's three rooms in a row, all rewards N(0, 2²).", corridor(), nil)
 	b.add("corridor-scales", "The corridor with prior standard deviations 10⁻³, 1 and 10³.", corridor(),
 		set(func(p *irl.Problem) { p.Prior.Std = []float64{1e-3, 1, 1e3} }))
@@ -32,7 +31,6 @@ func corridors(b *builder) {
 
 // scales have prior standard deviations over six orders.
 func scales(b *builder) {
-	b.family = "scales"
 	b.add("scales-reversed", "The corridor with prior standard deviations 10³, 1 and 10⁻³.", corridor(),
 		set(func(p *irl.Problem) { p.Prior.Std = []float64{1e3, 1, 1e-3} }))
 	b.add("scales-grid", "A 3×3 gridworld with prior standard deviations from 10⁻³ to 10³.", grid(3),
@@ -49,7 +47,6 @@ func scales(b *builder) {
 
 // offsets have rewards far from zero, or in an unusual unit.
 func offsets(b *builder) {
-	b.family = "offsets"
 	b.add("offset-grid", "A paper's 3×3 world with prior mean 100.", world(3, 1, 3),
 		set(func(p *irl.Problem) { p.Prior.Mean = constant(9, 100) }))
 	b.add("offset-negative", "The corridor with prior mean −1000: all rooms cost dearly.", corridor(),
@@ -71,7 +68,6 @@ func offsets(b *builder) {
 
 // correlations have correlated priors.
 func correlations(b *builder) {
-	b.family = "correlated"
 	b.add("correlated-equal", "A 4×4 gridworld whose rewards all correlate by 0.9.", grid(4),
 		simulate(4, 5, func(p *irl.Problem) {
 			withCov(p, func(i, j int) float64 { return 9 * (0.9 + 0.1*eye(i, j)) })
@@ -113,7 +109,6 @@ func correlations(b *builder) {
 
 // kernels have smooth priors.
 func kernels(b *builder) {
-	b.family = "kernel"
 	smooth := func(size int, kernel string, lengthscale float64) func(p *irl.Problem) {
 		return func(p *irl.Problem) {
 			k := irl.Kernel{Name: kernel, Lengthscale: []float64{lengthscale}, Std: []float64{3}, Nugget: 9e-8}
@@ -140,7 +135,6 @@ func kernels(b *builder) {
 
 // singular have priors whose covariance is almost singular.
 func singular(b *builder) {
-	b.family = "singular"
 	b.add("ones-grid", "A 3×3 gridworld with an end, whose rewards are almost one number: covariance 4·1·1ᵀ + 10⁻⁸ I.",
 		world(3, 2, 3), set(func(p *irl.Problem) { withCov(p, func(i, j int) float64 { return 4 + 1e-8*eye(i, j) }) }))
 	lowRank := func(n, rank int, diagonal float64) func(*irl.Problem, *rand.Rand) error {
@@ -176,7 +170,6 @@ func singular(b *builder) {
 
 // discounts go from a single step to ten thousand.
 func discounts(b *builder) {
-	b.family = "discount"
 	b.add("discount-0", "State-action rewards with γ = 0: a logistic regression in each state.", corridor(),
 		simulate(4, 4, func(p *irl.Problem) { p.Prior, p.Discount = irl.IndependentPrior(6, 0, 2), 0 }))
 	b.add("discount-0.5", "A paper's 3×3 world with γ = 0.5.", world(3, 1, 3),
@@ -194,7 +187,6 @@ func discounts(b *builder) {
 
 // rationalities go from an expert who hardly cares to one who never errs.
 func rationalities(b *builder) {
-	b.family = "rationality"
 	for _, beta := range []float64{0.01, 0.1, 1, 10, 100, 1e4} {
 		b.add(fmt.Sprintf("beta-%g", beta), fmt.Sprintf("A 3×3 gridworld without an end, and an expert with β = %g.",
 			beta), grid(3), simulate(3, 5, func(p *irl.Problem) { p.Beta = beta }))
@@ -203,7 +195,6 @@ func rationalities(b *builder) {
 
 // data have none, few, many or contradictory demonstrations.
 func data(b *builder) {
-	b.family = "data"
 	b.add("none-3x3", "A paper's 3×3 world without demonstrations: the posterior is the prior.", world(3, 1, 0), nil)
 	b.add("none-5x5", "A paper's 5×5 world without demonstrations.", world(5, 1, 0), nil)
 	b.add("none-wide", "A 4×4 gridworld without an end and without demonstrations, all rewards N(0, 100²).", grid(4),
@@ -249,7 +240,6 @@ func simulateSteps(n int) func(*irl.Problem, *rand.Rand) error {
 
 // improbable have demonstrations that no good policy would give under the prior.
 func improbable(b *builder) {
-	b.family = "improbable"
 	// The goal of 10 is to the right of the start, the pit of −10 to the left, and the expert goes left.
 	pit := func(std, beta float64) *irl.Problem {
 		m := moves(5, 2, func(s, a int) int {
@@ -277,7 +267,6 @@ func improbable(b *builder) {
 
 // dynamics differ in where and how surely actions lead.
 func dynamics(b *builder) {
-	b.family = "dynamics"
 	prior := func(m *mdp.MDP) *irl.Problem {
 		return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(m.States(), 0, 2), Discount: 0.9, Beta: 2}
 	}
@@ -326,7 +315,6 @@ func drawn(make func(*rand.Rand) *irl.Problem, then func(*irl.Problem, *rand.Ran
 
 // sizes go from one state to two hundred.
 func sizes(b *builder) {
-	b.family = "size"
 	b.add("one-state", "One state, three actions, state-action rewards: a bandit with a memory of γ = 0.9.",
 		&irl.Problem{MDP: moves(1, 3, func(int, int) int { return 0 }, nil), Prior: irl.IndependentPrior(3, 0, 1),
 			Discount: 0.9, Beta: 1, Demos: slices.Concat(repeat(4, 0, 0), repeat(2, 0, 1), repeat(1, 0, 2))}, nil)
@@ -355,7 +343,6 @@ func sizes(b *builder) {
 
 // pairs have rewards of state-action pairs.
 func pairs(b *builder) {
-	b.family = "pairs"
 	b.add("pairs-corridor", "State-action rewards of the corridor.", corridor(),
 		simulate(4, 4, func(p *irl.Problem) { p.Prior = irl.IndependentPrior(6, 0, 2) }))
 	b.add("pairs-ring", "State-action rewards of a ring of 4 states, γ = 0.99.",
@@ -367,13 +354,9 @@ func pairs(b *builder) {
 
 // known have known rewards beside unknown ones.
 func known(b *builder) {
-	b.family = "known"
 	// singleUnknown is the paper's illustration: all rewards known up to std, one N(−1, 10²).
 	singleUnknown := func(std float64) *irl.Problem {
-		w, err := gridworld.Parse("-1 -1 20T\n-1 -1 -1\n-1 -1 -1", 0)
-		if err != nil {
-			panic(err) // the map is the paper's
-		}
+		w := must(gridworld.Parse("-1 -1 20T\n-1 -1 -1\n-1 -1 -1", 0))
 		p := &irl.Problem{MDP: w.MDP, Prior: irl.Prior{Mean: slices.Clone(w.Reward), Std: constant(9, std)},
 			Discount: 0.8, Beta: 1,
 			Demos: []mdp.Step{{State: 0, Action: gridworld.Right}, {State: 1, Action: gridworld.Right},
@@ -398,7 +381,6 @@ func known(b *builder) {
 
 // inferred have an unknown β.
 func inferred(b *builder) {
-	b.family = "inferred-beta"
 	unknown := func(median, logStd float64) func(p *irl.Problem) {
 		return func(p *irl.Problem) { p.Beta, p.BetaLogStd = median, logStd }
 	}
@@ -422,7 +404,6 @@ func inferred(b *builder) {
 
 // explanations have demonstrations that several rewards explain, with next to nothing between them.
 func explanations(b *builder) {
-	b.family = "explanations"
 	b.add("two-roads", "The expert turns off, away from a known reward of 4, to where two roads of 8 rooms begin. "+
 		"Either may be worth it, against four standard deviations of the prior.", roads(), nil)
 	b.add("two-roads-beta", "The two roads with β inferred, log β ~ N(log 5, 0.5²), from ten steps.", roads(),
@@ -478,7 +459,6 @@ func roads() *irl.Problem {
 
 // gridworlds are the paper's.
 func gridworlds(b *builder) {
-	b.family = "gridworld"
 	for _, size := range []int{3, 5, 8} {
 		for seed := uint64(1); seed <= 2; seed++ {
 			b.add(fmt.Sprintf("gridworld-%dx%d-%d", size, size, seed),

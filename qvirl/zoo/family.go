@@ -19,11 +19,17 @@ import (
 // name determines, and in gridworlds by the seeds 1 and 2.
 func Generate() ([]Case, error) {
 	b := &builder{}
-	for _, family := range []func(*builder){
-		corridors, scales, offsets, correlations, kernels, singular, discounts, rationalities, data, improbable,
-		dynamics, sizes, pairs, known, inferred, explanations, gridworlds,
+	for _, family := range []struct {
+		name string
+		add  func(*builder)
+	}{
+		{"corridor", corridors}, {"scales", scales}, {"offsets", offsets}, {"correlated", correlations},
+		{"kernel", kernels}, {"singular", singular}, {"discount", discounts}, {"rationality", rationalities},
+		{"data", data}, {"improbable", improbable}, {"dynamics", dynamics}, {"size", sizes}, {"pairs", pairs},
+		{"known", known}, {"inferred-beta", inferred}, {"explanations", explanations}, {"gridworld", gridworlds},
 	} {
-		family(b)
+		b.family = family.name
+		family.add(b)
 	}
 	return b.cases, b.err
 }
@@ -168,10 +174,7 @@ func world(size int, seed uint64, n int) *irl.Problem { return must(Gridworld(si
 // grid is a gridworld of which no state is terminal, with the paper's slip, prior, γ and β, and no demonstrations.
 func grid(size int) *irl.Problem {
 	n := size * size
-	w, err := gridworld.New(size, size, make([]float64, n), make([]bool, n), 0.1, nil)
-	if err != nil {
-		panic(err)
-	}
+	w := must(gridworld.New(size, size, make([]float64, n), make([]bool, n), 0.1, nil))
 	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(n, -1, 3), Discount: 0.9, Beta: 2}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,8 +90,7 @@ func read(folder fs.FS, e entry) (Case, error) {
 	if err != nil {
 		return c, err
 	}
-	sum := sha256.Sum256(text)
-	if c.Digest = hex.EncodeToString(sum[:]); c.Digest != e.Digest {
+	if c.Digest = fmt.Sprintf("%x", sha256.Sum256(text)); c.Digest != e.Digest {
 		return c, errors.New("the problem's file is not the one of the index: its SHA-256 differs")
 	}
 	if c.Problem, err = problemfile.ReadArchive(archive); err != nil || e.Answer == nil {
@@ -123,7 +121,8 @@ func open(folder fs.FS, kind, name string) (*npz.Archive, []byte, error) {
 	return archive, text, err
 }
 
-// arrays are the names of a summary's parts in answer files. Those of their errors end in "_error".
+// arraysOf returns a summary's arrays by their names in answer files; scalarsOf, its numbers. The names of their errors
+// end in "_error".
 func arraysOf(s *summary.Summary) map[string]*[]float64 {
 	return map[string]*[]float64{"reward_mean": &s.RewardMean, "reward_std": &s.RewardStd, "value_mean": &s.ValueMean,
 		"value_std": &s.ValueStd, "action_probs": &s.Policy}
@@ -217,8 +216,7 @@ func (c Case) write(folder string) (Case, error) {
 	if err != nil {
 		return c, fmt.Errorf("zoo: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	c.Digest = hex.EncodeToString(sum[:])
+	c.Digest = fmt.Sprintf("%x", sha256.Sum256(text))
 	c.Problem, err = problemfile.Read(path)
 	return c, err
 }
@@ -264,13 +262,7 @@ func equal(p, q *irl.Problem) bool {
 			mat.DenseCopyOf(p.Prior.Covariance()).RawMatrix().Data,
 			[]float64{p.Discount, p.Beta, p.BetaLogStd})
 	}
-	a, b := flat(p), flat(q)
-	for i := range a {
-		if math.Abs(a[i]-b[i]) > rounding*math.Abs(a[i]) {
-			return false
-		}
-	}
-	return len(a) == len(b)
+	return slices.EqualFunc(flat(p), flat(q), func(a, b float64) bool { return math.Abs(a-b) <= rounding*math.Abs(a) })
 }
 
 // rounding is how much the same problem may differ between machines, relative to each number.

@@ -112,7 +112,7 @@ func (j *judge) check(err, tolerance float64, what string) {
 	}
 }
 
-// errors returns the Monte Carlo errors of a summary, or one without numbers.
+// errorsOf returns the Monte Carlo errors of a summary, or one without numbers.
 func errorsOf(s *summary.Summary) *summary.Summary {
 	if s.Error == nil {
 		return &summary.Summary{}

@@ -136,16 +136,12 @@ func Write(r *exhibit.Report, dir string) ([]string, error) {
 		page += markdown + "\n"
 	}
 	draw := func(name, title string, d widgets.Drawing) error {
-		figure, err := d.Figure()
-		if err != nil {
-			return fmt.Errorf("report: figure %s: %w", name, err)
-		}
-		svg, err := figure.SVG()
-		if err != nil {
+		if err := widgets.Save(d, filepath.Join(dir, name+".svg")); err != nil {
 			return fmt.Errorf("report: figure %s: %w", name, err)
 		}
 		page += fmt.Sprintf("![%s](%s.svg)\n\n", title, name)
-		return write(name+".svg", string(svg))
+		files = append(files, name+".svg")
+		return nil
 	}
 	for _, c := range r.Verdicts {
 		if err := draw(c.Name, c.Title, widgets.Verdicts(c)); err != nil {

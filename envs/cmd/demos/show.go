@@ -23,21 +23,19 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 )
 
-// replayFlags are the flags that say where a replay runs.
-type replayFlags struct{ options gym.ReplayOptions }
-
-func (r *replayFlags) add(c *cobra.Command) {
+// addReplay adds the flags that say where a replay runs.
+func addReplay(c *cobra.Command, o *gym.ReplayOptions) {
 	f := c.Flags()
-	f.StringVar(&r.options.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, "+
+	f.StringVar(&o.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, "+
 		"the one that kernel-setup installed, or python3)")
-	f.StringArrayVar(&r.options.PythonPath, "python-path", nil, gym.PythonPathHelp)
+	f.StringArrayVar(&o.PythonPath, "python-path", nil, gym.PythonPathHelp)
 }
 
 func newShow() *cobra.Command {
 	var picture string
 	var episode int
 	var force bool
-	var replay replayFlags
+	var replay gym.ReplayOptions
 	c := &cobra.Command{
 		Use:   "show FILE...",
 		Short: "Check files of demonstrations and say what they hold",
@@ -70,7 +68,7 @@ in place of observations, the episode is played again, and checked.`,
 				}
 				show(cmd.OutOrStdout(), path, set)
 				if picture != "" {
-					errs = append(errs, draw(cmd.Context(), set, episode, picture, replay.options))
+					errs = append(errs, draw(cmd.Context(), set, episode, picture, replay))
 				}
 			}
 			return errors.Join(errs...)
@@ -80,7 +78,7 @@ in place of observations, the episode is played again, and checked.`,
 	f.StringVar(&picture, "frames", "", "draw frames of an episode into this file, ending in .png")
 	f.IntVar(&episode, "episode", 0, "which episode --frames draws")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
-	replay.add(c)
+	addReplay(c, &replay)
 	return c
 }
 
@@ -179,7 +177,7 @@ type convertOptions struct {
 	out, env, expert, layout string
 	actions                  int
 	force, plain             bool
-	replay                   replayFlags
+	replay                   gym.ReplayOptions
 }
 
 func newConvert() *cobra.Command {
@@ -221,7 +219,7 @@ frames).`,
 		"and arrays)")
 	f.BoolVar(&o.plain, "plain", false, "store observations where FILE has seeds and actions")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
-	o.replay.add(c)
+	addReplay(c, &o.replay)
 	for _, other := range []string{"env", "expert", "actions", "layout"} {
 		c.MarkFlagsMutuallyExclusive("plain", other)
 	}
@@ -247,11 +245,11 @@ func convert(cmd *cobra.Command, path string, o *convertOptions) error {
 	switch {
 	case o.plain:
 		read = func(path string, _ demo.ImportOptions) (*demo.Set, error) {
-			return gym.OpenDemos(cmd.Context(), path, o.replay.options)
+			return gym.OpenDemos(cmd.Context(), path, o.replay)
 		}
 	case o.layout == "" && needsPython(path):
 		read = func(path string, options demo.ImportOptions) (*demo.Set, error) {
-			return importByPython(cmd.Context(), o.replay.options.Python, path, options)
+			return importByPython(cmd.Context(), o.replay.Python, path, options)
 		}
 	}
 	set, err := read(path, options)

@@ -36,7 +36,6 @@ func (s *site) prose(name string) (string, error) {
 //	{{diff "EXPERIMENT …" "EXPERIMENT …" [decimals]}}      first less second ± its standard error, paired where it can be
 //	{{paper "EXPERIMENT METHOD METRIC …"}}                 what the paper has for these rows, by the ledger
 //	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
-//	{{apart "EXPERIMENT METHOD METRIC …"}}                 our difference from that, in standard errors
 //	{{costs COLUMN DECIMALS}}, {{benchMachine}}            what methods cost, by results/bench, and the machine
 //	{{machine "EXPERIMENT"}}                               what its rows were computed on
 //	{{cost METHOD STATES COLUMN DECIMALS}}                 one of these costs
@@ -53,10 +52,8 @@ func (s *site) fill(text string) (string, error) {
 		"row":     func(c string, d ...int) (string, error) { return s.write(c, true, d) },
 		"mean":    func(c string, d ...int) (string, error) { return s.write(c, false, d) },
 		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table,
-		"gallery": s.gallery, "apart": s.apart,
-		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
-		"stepsMachine": s.stepsMachine,
-		"cost":         s.cost, "step": s.step, "stepRatio": s.stepRatio,
+		"gallery": s.gallery, "paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine,
+		"steps": s.steps, "stepsMachine": s.stepsMachine, "cost": s.cost, "step": s.step, "stepRatio": s.stepRatio,
 		"count": func(c string, value float64) (int, error) {
 			return s.count(c, func(v float64) bool { return v == value })
 		},
@@ -134,20 +131,6 @@ func (s *site) paperText(choice string) (string, error) {
 		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
 	}
 	return p.text(p.decimals()), nil
-}
-
-// apart returns the difference of ours from the paper's in standard errors.
-func (s *site) apart(choice string) (string, error) {
-	e, err := s.results.estimate(choice)
-	if err != nil {
-		return "", err
-	}
-	p := s.paperOf(choice)
-	if p == nil {
-		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
-	}
-	d := difference(e, p)
-	return signed(d.mean/d.stdErr, 0), nil
 }
 
 // count returns how many rows of a choice have a value that holds.

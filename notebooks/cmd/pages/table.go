@@ -197,7 +197,6 @@ type panelOf struct {
 	YLabel     string            `yaml:"ylabel"` // other than the metric's label
 	Levels     map[string]string `yaml:"levels"` // choices of rows by name, or numbers
 	Names      map[string]string `yaml:"names"`  // of methods, other than their labels
-	YRange     *[2]float64       `yaml:"yrange"`
 }
 
 // drawing returns the figure that is described.
@@ -218,7 +217,7 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 		out.Columns = 2
 	}
 	for _, p := range f.Panels {
-		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YRange: p.YRange,
+		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel,
 			YLabel: cmp.Or(p.YLabel, metric.Label(p.Metric))}
 		for _, m := range p.Methods {
 			curve := widgets.Curve{Name: cmp.Or(p.Names[m], m), Points: len(p.X) < 12}

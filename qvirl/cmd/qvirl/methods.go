@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/method"
 )
@@ -27,9 +27,7 @@ to change.`,
 				if err != nil {
 					return err
 				}
-				text, err := json.MarshalIndent(config, "", "  ")
-				fmt.Fprintln(cmd.OutOrStdout(), string(text))
-				return err
+				return atomicfile.EncodeJSON(cmd.OutOrStdout(), config)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, m := range method.Fitters() {

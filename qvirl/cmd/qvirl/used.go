@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,8 +59,7 @@ func episodeDigest(t *demo.Trajectory) string {
 	if observed == "" {
 		observed = t.Sum()
 	}
-	sum := sha256.Sum256(fmt.Append(nil, observed, t.Actions))
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, observed, t.Actions)))
 }
 
 // countUsed returns how many of the episodes first, …, end−1 of a file, all of which are given, the model in dir was

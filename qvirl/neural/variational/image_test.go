@@ -48,11 +48,12 @@ func newRealFrames(t testing.TB, environment string, n int, m ImagePrior) realFr
 	if err != nil {
 		t.Fatalf("the installed Python, with ale-py: %v", err)
 	}
-	r, err := npz.OpenReader(path)
+	a, err := npz.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer a.Close()
+	r := a.Under("")
 	f := realFrames{names: strings.TrimSpace(string(out))}
 	count := len(strings.Fields(f.names))
 	for _, x := range r.Numbers("states", n, 4, 84, 84) {

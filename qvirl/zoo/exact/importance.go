@@ -78,20 +78,17 @@ func (s *sampling) extend(ctx context.Context, blocks int) error {
 
 // until takes draws until their effective size is the target, or limit draws are made.
 func (s *sampling) until(ctx context.Context, target float64, limit int) error {
+	blocks := 8
 	for {
-		if err := s.extend(ctx, 8); err != nil {
+		if err := s.extend(ctx, blocks); err != nil {
 			return err
 		}
-		for {
-			n, size := len(s.logRatios), s.moments.effectiveSize()
-			if size >= target || n >= limit {
-				return nil
-			}
-			wanted := min(float64(n)*min(1.1*target/size, 4), float64(limit)) - float64(n)
-			if err := s.extend(ctx, max(int(math.Ceil(wanted/block)), 1)); err != nil {
-				return err
-			}
+		n, size := len(s.logRatios), s.moments.effectiveSize()
+		if size >= target || n >= limit {
+			return nil
 		}
+		wanted := min(float64(n)*min(1.1*target/size, 4), float64(limit)) - float64(n)
+		blocks = max(int(math.Ceil(wanted/block)), 1)
 	}
 }
 

@@ -148,9 +148,9 @@ func fitMixture(points [][]float64, weights []float64, parts int, inflation floa
 	if !ok {
 		return nil, false
 	}
-	m := &mixture{parts: []*gaussian{all}, share: []float64{1 - defence}}
+	single := &mixture{parts: []*gaussian{all}, share: []float64{1 - defence}}
 	if parts == 1 {
-		return m.withTails(), true
+		return single.withTails(), true
 	}
 	total, square := floats.Sum(weights), floats.Dot(weights, weights)
 	size := total * total / square // effective number of points
@@ -177,7 +177,7 @@ func fitMixture(points [][]float64, weights []float64, parts int, inflation floa
 		}
 		resp[bestK][i] = 1
 	}
-	w := make([]float64, len(points))
+	m, w := &mixture{}, make([]float64, len(points))
 	logs := make([]float64, parts)
 	for range 20 {
 		m.parts, m.share = nil, nil
@@ -195,7 +195,7 @@ func fitMixture(points [][]float64, weights []float64, parts int, inflation floa
 			}
 		}
 		if len(m.parts) == 0 {
-			return (&mixture{parts: []*gaussian{all}, share: []float64{1 - defence}}).withTails(), true
+			return single.withTails(), true
 		}
 		floats.Scale((1-defence)/floats.Sum(m.share), m.share)
 		logs, resp = logs[:len(m.parts)], resp[:len(m.parts)]

@@ -3,6 +3,8 @@ package exact
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/summary"
 )
@@ -40,12 +42,10 @@ func (m *moments) rescale(top float64) {
 	m.top = top
 	m.w *= f
 	m.ww *= f * f
-	for i := range m.first {
-		m.first[i] *= f
-		m.second[i] *= f
-		for k := range m.square {
-			m.square[k][i] *= f * f
-		}
+	floats.Scale(f, m.first)
+	floats.Scale(f, m.second)
+	for _, sums := range m.square {
+		floats.Scale(f*f, sums)
 	}
 }
 
@@ -76,12 +76,10 @@ func (m *moments) merge(other *moments) {
 	f := math.Exp(other.top - m.top)
 	m.w += f * other.w
 	m.ww += f * f * other.ww
-	for i := range m.first {
-		m.first[i] += f * other.first[i]
-		m.second[i] += f * other.second[i]
-		for k := range m.square {
-			m.square[k][i] += f * f * other.square[k][i]
-		}
+	floats.AddScaled(m.first, f, other.first)
+	floats.AddScaled(m.second, f, other.second)
+	for k, sums := range m.square {
+		floats.AddScaled(sums, f*f, other.square[k])
 	}
 }
 

@@ -109,33 +109,42 @@ func scale(rng *rand.Rand, p *irl.Problem) change {
 		q.Prior.Cov = new(mat.SymDense)
 		q.Prior.Cov.ScaleSym(c*c, p.Prior.Cov)
 	}
-	var scaled func(s *summary.Summary) *summary.Summary
-	scaled = func(s *summary.Summary) *summary.Summary {
-		if s == nil {
-			return nil
-		}
-		return &summary.Summary{RewardMean: times(s.RewardMean, c), RewardStd: times(s.RewardStd, c),
-			ValueMean: times(s.ValueMean, c), ValueStd: times(s.ValueStd, c), Policy: s.Policy,
-			BetaMean: s.BetaMean / c, BetaStd: s.BetaStd / c, Error: scaled(s.Error)}
+	in := func(x []float64) []float64 { return times(x, c) }
+	return change{"another unit", &q, in, func(s *summary.Summary) *summary.Summary {
+		return mapped(s, in, in, func(policy []float64) []float64 { return policy }, 1/c)
+	}}
+}
+
+// mapped returns a summary and its errors, of which the functions change the numbers of rewards, of state values and of
+// the policy, and β is multiplied by a factor.
+func mapped(s *summary.Summary, rewards, values, policy func([]float64) []float64, beta float64) *summary.Summary {
+	if s == nil {
+		return nil
 	}
-	return change{"another unit", &q, func(r []float64) []float64 { return times(r, c) }, scaled}
+	return &summary.Summary{RewardMean: rewards(s.RewardMean), RewardStd: rewards(s.RewardStd),
+		ValueMean: values(s.ValueMean), ValueStd: values(s.ValueStd), Policy: policy(s.Policy),
+		BetaMean: beta * s.BetaMean, BetaStd: beta * s.BetaStd,
+		Error: mapped(s.Error, rewards, values, policy, beta)}
 }
 
 // relabel permutes states, and actions in all states alike.
 func relabel(rng *rand.Rand, p *irl.Problem) change {
 	states, actions := p.MDP.States(), p.MDP.Actions()
 	ofState, ofAction := rng.Perm(states), rng.Perm(actions) // new number of the old one
+	state := func(i int) int { return ofState[i] }
 	pair := func(i int) int { return ofState[i/actions]*actions + ofAction[i%actions] }
 	rewardOf := pair
 	if p.StateOnly() {
-		rewardOf = func(i int) int { return ofState[i] }
+		rewardOf = state
 	}
-	moved := func(x []float64, to func(int) int) []float64 {
-		out := make([]float64, len(x))
-		for i, v := range x {
-			out[to(i)] = v
+	moving := func(to func(int) int) func(x []float64) []float64 {
+		return func(x []float64) []float64 {
+			out := make([]float64, len(x))
+			for i, v := range x {
+				out[to(i)] = v
+			}
+			return out
 		}
-		return out
 	}
 	rows := make([][]mdp.Transition, states*actions)
 	for i := range rows {
@@ -153,9 +162,10 @@ func relabel(rng *rand.Rand, p *irl.Problem) change {
 	for _, d := range p.Demos {
 		q.Demos = append(q.Demos, mdp.Step{State: ofState[d.State], Action: ofAction[d.Action]})
 	}
-	q.Prior = irl.Prior{Mean: moved(p.Prior.Mean, rewardOf)}
+	rewards := moving(rewardOf)
+	q.Prior = irl.Prior{Mean: rewards(p.Prior.Mean)}
 	if p.Prior.Std != nil {
-		q.Prior.Std = moved(p.Prior.Std, rewardOf)
+		q.Prior.Std = rewards(p.Prior.Std)
 	} else {
 		q.Prior.Cov = mat.NewSymDense(p.RewardDim(), nil)
 		for i := range p.RewardDim() {
@@ -164,17 +174,9 @@ func relabel(rng *rand.Rand, p *irl.Problem) change {
 			}
 		}
 	}
-	var relabelled func(s *summary.Summary) *summary.Summary
-	relabelled = func(s *summary.Summary) *summary.Summary {
-		if s == nil {
-			return nil
-		}
-		state := func(i int) int { return ofState[i] }
-		return &summary.Summary{RewardMean: moved(s.RewardMean, rewardOf), RewardStd: moved(s.RewardStd, rewardOf),
-			ValueMean: moved(s.ValueMean, state), ValueStd: moved(s.ValueStd, state), Policy: moved(s.Policy, pair),
-			BetaMean: s.BetaMean, BetaStd: s.BetaStd, Error: relabelled(s.Error)}
-	}
-	return change{"other names", &q, func(r []float64) []float64 { return moved(r, rewardOf) }, relabelled}
+	return change{"other names", &q, rewards, func(s *summary.Summary) *summary.Summary {
+		return mapped(s, rewards, moving(state), moving(pair), 1)
+	}}
 }
 
 // reorder shuffles the demonstrations.
@@ -214,9 +216,9 @@ func extend(rng *rand.Rand, p *irl.Problem) change {
 	}
 	n := p.RewardDim()
 	mean, std := rng.NormFloat64(), math.Exp(rng.NormFloat64())
-	q.Prior = irl.Prior{Mean: append(append([]float64(nil), p.Prior.Mean...), constant(more, mean)...)}
+	q.Prior = irl.Prior{Mean: slices.Concat(p.Prior.Mean, constant(more, mean))}
 	if p.Prior.Std != nil {
-		q.Prior.Std = append(append([]float64(nil), p.Prior.Std...), constant(more, std)...)
+		q.Prior.Std = slices.Concat(p.Prior.Std, constant(more, std))
 	} else {
 		q.Prior.Cov = mat.NewSymDense(n+more, nil)
 		for i := range n + more {
@@ -235,24 +237,19 @@ func extend(rng *rand.Rand, p *irl.Problem) change {
 		if s == nil {
 			return nil
 		}
-		join := func(x []float64, n int, v float64) []float64 {
-			return append(append([]float64(nil), x...), constant(n, v)...)
-		}
+		join := func(x []float64, n int, v float64) []float64 { return slices.Concat(x, constant(n, v)) }
 		nan := math.NaN() // is not compared
 		return &summary.Summary{RewardMean: join(s.RewardMean, more, mean), RewardStd: join(s.RewardStd, more, std),
 			ValueMean: join(s.ValueMean, 1, nan),
 			ValueStd:  join(s.ValueStd, 1, nan), Policy: join(s.Policy, actions,
 				nan), BetaMean: s.BetaMean, BetaStd: s.BetaStd, Error: extended(s.Error, 0, 0)}
 	}
-	return change{"an unreachable state", &q, func(r []float64) []float64 {
-		return append(append([]float64(nil), r...), q.Prior.Mean[n:]...)
-	},
+	return change{"an unreachable state", &q,
+		func(r []float64) []float64 { return slices.Concat(r, q.Prior.Mean[n:]) },
 		func(s *summary.Summary) *summary.Summary { return extended(s, mean, std) }}
 }
 
-func constant(n int, v float64) []float64 {
-	return slices.Repeat([]float64{v}, n)
-}
+func constant(n int, v float64) []float64 { return slices.Repeat([]float64{v}, n) }
 
 // LogDensity is a posterior density in the whitened coordinates z of the prior.
 type LogDensity interface {
@@ -333,7 +330,7 @@ func logDensity(p *irl.Problem, reward, z []float64) float64 {
 func whiten(d LogDensity, reward []float64) []float64 {
 	n := len(reward)
 	z := make([]float64, d.Dim())
-	origin := append([]float64(nil), d.Reward(z)...)
+	origin := slices.Clone(d.Reward(z))
 	lower := mat.NewDense(n, n, nil)
 	for j := range n {
 		z[j] = 1
@@ -356,7 +353,7 @@ func checkGradient(t T, i int, d LogDensity, z []float64) {
 	t.Helper()
 	grad, scratch := make([]float64, len(z)), make([]float64, len(z))
 	d.LogDensity(z, grad)
-	at := append([]float64(nil), z...)
+	at := slices.Clone(z)
 	for k := range z {
 		slope := func(h float64) float64 {
 			at[k] = z[k] + h

@@ -41,16 +41,9 @@ policy and, for each action, one that always takes it. All play the same episode
 }
 
 func evaluate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, episodes int, beta float64) error {
-	type play struct {
-		name   string
-		policy gym.Policy
-	}
-	plays := []play{
-		{"greedy", e.Greedy()}, {fmt.Sprintf("Boltzmann, β = %g", beta), e.Boltzmann(beta)},
-		{"uniformly random", gym.RandomPolicy(e.Actions)},
-	}
+	players := append(e.Players(beta), expert.Player{Name: "uniformly random", Policy: gym.RandomPolicy(e.Actions)})
 	for a := range e.Actions {
-		plays = append(plays, play{fmt.Sprintf("always action %d", a), expert.Always(a)})
+		players = append(players, expert.Player{Name: fmt.Sprintf("always action %d", a), Policy: expert.Always(a)})
 	}
 	pool, err := flags.open(cmd.Context(), e.Config)
 	if err != nil {
@@ -58,12 +51,11 @@ func evaluate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, episodes i
 	}
 	defer pool.Close()
 	fmt.Fprintf(cmd.OutOrStdout(), "%s, %d episodes of each policy\n", e.Config.Environment, episodes)
-	for _, p := range plays {
-		v, err := expert.Evaluate(cmd.Context(), pool, p.policy, episodes)
+	for _, p := range players {
+		v, err := expert.Evaluate(cmd.Context(), pool, p, episodes)
 		if err != nil {
 			return err
 		}
-		v.Policy = p.name
 		showEvaluation(cmd.OutOrStdout(), v)
 	}
 	return nil
