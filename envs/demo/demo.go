@@ -105,7 +105,7 @@ func (t *Trajectory) Sum() string {
 // Slice returns the transitions from, …, to−1 as a trajectory, which shares memory with this one. It ends as this one
 // does if it holds the last transition, and otherwise somebody stopped; its environment's seed is not known.
 func (t *Trajectory) Slice(from, to int) Trajectory {
-	size, actions := len(t.Observations)/(t.Len()+1), len(t.LogProbs)/t.Len()
+	size, actions := len(t.Observations)/(t.Len()+1), len(t.LogProbs)/max(t.Len(), 1)
 	last := to == t.Len()
 	return Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
 		Actions: t.Actions[from:to:to], Rewards: cut(t.Rewards, from, to),
