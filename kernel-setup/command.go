@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -65,10 +66,7 @@ func (c command) run(ctx context.Context) error {
 	// so that no pip goes on writing into an environment that the next install repairs
 	process.OwnGroup(cmd, syscall.SIGTERM)
 	cmd.Cancel = func() error { return process.EndGroup(cmd.Process) }
-	cmd.WaitDelay = c.grace
-	if c.grace == 0 {
-		cmd.WaitDelay = 5 * time.Second
-	}
+	cmd.WaitDelay = cmp.Or(c.grace, 5*time.Second)
 	if err := cmd.Start(); err != nil {
 		return &commandError{Command: c.String(), Err: err}
 	}

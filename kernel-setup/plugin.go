@@ -74,15 +74,9 @@ func (l layout) pluginStep(p plugin) step {
 		digest: digest("plugin 1", p.project, p.version, p.wheel, p.member, p.sum),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
 			download := filepath.Join(l.temporary(), "wheel-"+p.name)
-			fetch := command{
-				name: l.python(),
-				args: []string{"-I", "-m", "pip", "download", "--no-input", "--disable-pip-version-check",
-					"--progress-bar", "off", "--no-deps",
-					"--only-binary", ":all:", "--dest", download, p.project + "==" + p.version},
-				dir: l.root, env: l.environment(), output: say,
-			}
-			if err := fetch.run(ctx); err != nil {
-				return nil, explainPlugin(explainPip(err))
+			if err := l.pip(ctx, say, "download", "--no-deps", "--only-binary", ":all:", "--dest", download,
+				p.project+"=="+p.version); err != nil {
+				return nil, explainPlugin(err)
 			}
 			wheels, err := os.ReadDir(download)
 			if err != nil {

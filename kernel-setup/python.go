@@ -135,18 +135,21 @@ func (l layout) pipInstall(ctx context.Context, pinned string, say func(string))
 	if err := atomicfile.WriteBytes(list, []byte(pinned)); err != nil {
 		return err
 	}
-	// -I keeps the user's own Python packages and PYTHON variables out. Packages that are there already are installed
-	// anew, because a repair is asked for when files of theirs are missing.
-	install := command{
+	// Packages that are there already are installed anew, because a repair is asked for when files of theirs are
+	// missing.
+	return l.pip(ctx, say, "install", "--force-reinstall", "--require-hashes", "-r", list)
+}
+
+// pip runs a command of the virtual environment's pip. -I keeps the user's own Python packages and PYTHON variables
+// out.
+func (l layout) pip(ctx context.Context, say func(string), name string, args ...string) error {
+	run := command{
 		name: l.python(),
-		args: []string{"-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar",
-			"off", "--force-reinstall", "--require-hashes", "-r", list},
+		args: append([]string{"-I", "-m", "pip", name, "--no-input", "--disable-pip-version-check", "--progress-bar",
+			"off"}, args...),
 		dir: l.root, env: l.environment(), output: say,
 	}
-	if err := install.run(ctx); err != nil {
-		return explainPip(err)
-	}
-	return nil
+	return explainPip(run.run(ctx))
 }
 
 // packageOutputs lists the interpreter and the record of every installed package.
@@ -243,7 +246,7 @@ func explainVenv(err error, python string) error {
 		"--python /path/to/python3"}
 }
 
-// explainPip recognises the usual causes of a failed pip.
+// explainPip recognises the usual causes of a failed pip; other errors, and none, stay as they are.
 func explainPip(err error) error {
 	failed, ok := errors.AsType[*commandError](err)
 	if !ok {

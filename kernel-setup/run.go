@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,17 +120,14 @@ func findNotebooks(l layout, args []string) ([]string, error) {
 		if filepath.Base(arg) == arg {
 			candidates = append(candidates, filepath.Join(l.notebooks(), candidates[0]))
 		}
-		path := ""
-		for _, c := range candidates {
-			if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() {
-				path = c
-				break
-			}
-		}
-		if path == "" {
+		at := slices.IndexFunc(candidates, func(path string) bool {
+			info, err := os.Stat(path)
+			return err == nil && info.Mode().IsRegular()
+		})
+		if at < 0 {
 			return nil, fmt.Errorf("notebook %q not found: looked for %s", arg, strings.Join(candidates, " and "))
 		}
-		absolute, err := filepath.Abs(path)
+		absolute, err := filepath.Abs(candidates[at])
 		if err != nil {
 			return nil, err
 		}

@@ -105,18 +105,13 @@ func (a Array) Float64() []float64 {
 
 // nan returns the index of the first NaN, or -1.
 func (a Array) nan() int {
-	switch a.DType {
-	case "float32":
-		for i := 0; i+4 <= len(a.Bytes); i += 4 {
-			if binary.LittleEndian.Uint32(a.Bytes[i:])&0x7fffffff > 0x7f800000 {
-				return i / 4
-			}
-		}
-	case "float64":
-		for i := 0; i+8 <= len(a.Bytes); i += 8 {
-			if v := math.Float64frombits(binary.LittleEndian.Uint64(a.Bytes[i:])); v != v {
-				return i / 8
-			}
+	if a.DType != "float32" && a.DType != "float64" { // integers have none
+		return -1
+	}
+	of := numbers[a.DType]
+	for i := range a.Len() {
+		if math.IsNaN(of.read(a.Bytes[i*of.size:])) {
+			return i
 		}
 	}
 	return -1

@@ -207,7 +207,6 @@ type told struct {
 	Importer  string `json:"importer"` // the module that imports what is missing; empty for the worker itself
 	ROM       string `json:"rom"`
 	Slot      int    `json:"slot"`
-	Seed      *int64 `json:"seed"`
 	Doing     string `json:"doing"`
 	Message   string `json:"message"`
 	Traceback string `json:"traceback"`

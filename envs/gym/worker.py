@@ -385,7 +385,6 @@ def main():
         except Exception as e:
             told = describe(e)
             told["slot"] = worker.slots.index(told["slot"]) if told["slot"] is not None else -1
-            told["seed"] = worker.slots[told["slot"]].seed if told["slot"] >= 0 else None
             send_json("E", told)
 
 

@@ -21,9 +21,8 @@ import (
 
 // Fitted is the model that a Learner makes.
 type Fitted struct {
-	name           string
 	spec           Spec
-	learner        *Learner // whose programs it shares
+	learner        *Learner // whose name it has, and whose programs it shares
 	scale          *Scale
 	layout         *layout
 	trained, fixed []float32
@@ -53,7 +52,7 @@ func (f *Fitted) weights(on compute.Backend) (trained, fixed *tensors.Tensor, er
 		pair = [2]*tensors.Tensor{row(f.trained), row(f.fixed)}
 		for _, t := range pair {
 			if err := t.MaterializeOnDevice(on, true, 0); err != nil {
-				return nil, nil, fmt.Errorf("neural: the weights of %s: %w", f.name, err)
+				return nil, nil, fmt.Errorf("neural: the weights of %s: %w", f.learner.name, err)
 			}
 		}
 		r.on[on] = pair
@@ -62,7 +61,7 @@ func (f *Fitted) weights(on compute.Backend) (trained, fixed *tensors.Tensor, er
 }
 
 // Name is that of the method.
-func (f *Fitted) Name() string { return f.name }
+func (f *Fitted) Name() string { return f.learner.name }
 
 // Spec says what the model was learnt for.
 func (f *Fitted) Spec() Spec { return f.spec }
@@ -250,11 +249,11 @@ func (f *Fitted) Save(dir string) error {
 	}
 	objective, err := json.Marshal(f.learner.objective)
 	if err != nil {
-		return fmt.Errorf("neural: the objective of %s cannot be stored: %w", f.name, err)
+		return fmt.Errorf("neural: the objective of %s cannot be stored: %w", f.learner.name, err)
 	}
 	config := f.learner.config
 	config.Backend = "" // a model says nothing about machines
-	d := description{Format: modelFormat, Method: f.name, Spec: f.spec, Config: &config, Objective: objective,
+	d := description{Format: modelFormat, Method: f.learner.name, Spec: f.spec, Config: &config, Objective: objective,
 		Scale: f.scale, Parameters: f.Parameters(), Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
 	arrays := map[string]npz.Array{}
 	for _, p := range d.Parameters {

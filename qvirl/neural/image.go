@@ -1,6 +1,7 @@
 package neural
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -48,12 +49,7 @@ func (c Config) convolutions() []Convolution {
 }
 
 // features returns how many numbers the image encoder makes of an image.
-func (c Config) features() int {
-	if c.Features == 0 {
-		return natureFeatures
-	}
-	return c.Features
-}
+func (c Config) features() int { return cmp.Or(c.Features, natureFeatures) }
 
 // outputs returns the height and width of what the layer makes of pictures.
 func (v Convolution) outputs(height, width int) (int, int) {

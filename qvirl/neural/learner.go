@@ -299,6 +299,6 @@ func (l *Learner) Model(spec Spec, scale *Scale, parameters []Parameter) (*Fitte
 	if err != nil {
 		return nil, err
 	}
-	return &Fitted{name: l.name, spec: spec, learner: l, scale: scale, layout: layout, trained: trained, fixed: fixed,
+	return &Fitted{spec: spec, learner: l, scale: scale, layout: layout, trained: trained, fixed: fixed,
 		device: newResident()}, nil
 }

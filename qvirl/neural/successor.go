@@ -79,22 +79,28 @@ func (d *Data) addSuccessors(of []demo.Trajectory, successors []Successors, disc
 }
 
 // weights returns the weights of m successors of a transition, given their states [m, observation] and discounts [m]:
-// their discounts by m. Of equal successors, the first has the weight of all: that several draws coincide does not make
-// the values of one state independent, and where the dynamics are deterministic all is as with one successor.
+// their discounts by m, with those of equal successors merged.
 func weights(states, discounts []float32) []float32 {
-	m := len(discounts)
-	size := len(states) / m
+	out := Merged(states, discounts)
+	for k := range out {
+		out[k] /= float32(len(out))
+	}
+	return out
+}
+
+// Merged returns the weights [m] of successors with the given states [m, observation], where of equal ones with equal
+// weights the first has those of all: that several draws coincide does not make the values of one state independent,
+// and where the dynamics are deterministic all is as with one successor.
+func Merged[T float32 | float64](states []float32, weights []T) []T {
+	size := len(states) / len(weights)
 	at := func(k int) []float32 { return states[k*size : (k+1)*size] }
-	out := make([]float32, m)
-	for k, discount := range discounts {
+	out := make([]T, len(weights))
+	for k, weight := range weights {
 		first := 0
-		for discounts[first] != discount || !slices.Equal(at(first), at(k)) {
+		for weights[first] != weight || !slices.Equal(at(first), at(k)) {
 			first++
 		}
-		out[first] += discount
-	}
-	for k := range out {
-		out[k] /= float32(m)
+		out[first] += weight
 	}
 	return out
 }

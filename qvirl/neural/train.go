@@ -233,11 +233,10 @@ func (j *job) learnt() []float32 {
 func (j *job) model(l *Learner, r int, from []float32) *Fitted {
 	d := j.sampler.expert[r]
 	return &Fitted{
-		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.Curves[r],
+		learner: l, scale: d.Scale, layout: j.layout, curve: j.Curves[r],
 		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Image: j.task.Image,
-			Actions:  j.task.Actions,
-			Discount: j.task.Discount,
-			Beta:     j.task.Beta, Demos: len(j.runs[r].Demos), Transitions: d.Len(), Seed: j.runs[r].Seed},
+			Actions: j.task.Actions, Discount: j.task.Discount, Beta: j.task.Beta, Demos: len(j.runs[r].Demos),
+			Transitions: d.Len(), Seed: j.runs[r].Seed},
 		trained: slices.Clone(from[r*j.layout.trained : (r+1)*j.layout.trained]),
 		fixed:   slices.Clone(j.fixed[r*j.layout.fixed : (r+1)*j.layout.fixed]),
 		device:  newResident(),

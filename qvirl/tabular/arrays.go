@@ -89,38 +89,25 @@ func (b *batch) againstFirst() (contrast, origin, reference []float64) {
 // monteCarloArrays lists what the MonteCarlo objective reads besides; ClosedDivergence needs the noise of it.
 func (b *batch) monteCarloArrays(c Config) []array {
 	noise := normals(rand.New(rand.NewPCG(c.Seed, 1)), noiseBank, b.dim).RawMatrix().Data
-	logDets := make([]float64, b.size)
-	for i, f := range b.frames {
-		logDets[i] = f.logDet
+	var selfSteps, inverseTemperatures, logDets []float64
+	for i, p := range b.problems {
+		for a := range b.actions {
+			for s := range b.states {
+				selfSteps = append(selfSteps, p.Discount*p.MDP.Stay(s, a)) // γ p(s|s,a)
+			}
+		}
+		f := b.frames[i]
+		// what loopTemperature means in the problem's unit of reward
+		inverseTemperatures = append(inverseTemperatures,
+			math.Sqrt(float64(b.dim))/(loopTemperature*mat.Norm(f.factor, 2)))
+		logDets = append(logDets, f.logDet)
 	}
 	return []array{
 		{name: "noise", floats: noise, dims: []int{noiseBank, b.dim}},
-		{name: "selfStep", floats: b.selfSteps(), dims: []int{b.size, b.actions, b.states}},
-		{name: "inverseTemperature", floats: b.inverseTemperatures(), dims: []int{b.size, 1, 1, 1}},
+		{name: "selfStep", floats: selfSteps, dims: []int{b.size, b.actions, b.states}},
+		{name: "inverseTemperature", floats: inverseTemperatures, dims: []int{b.size, 1, 1, 1}},
 		{name: "logDet", floats: logDets, dims: []int{b.size}},
 	}
-}
-
-// selfSteps returns γ p(s|s,a), [B, A, S].
-func (b *batch) selfSteps() []float64 {
-	out := make([]float64, 0, b.size*b.actions*b.states)
-	for _, p := range b.problems {
-		for a := 0; a < b.actions; a++ {
-			for s := 0; s < b.states; s++ {
-				out = append(out, p.Discount*p.MDP.Stay(s, a))
-			}
-		}
-	}
-	return out
-}
-
-// inverseTemperatures returns what loopTemperature means for each problem, in its unit of reward.
-func (b *batch) inverseTemperatures() []float64 {
-	out := make([]float64, b.size)
-	for i, f := range b.frames {
-		out[i] = math.Sqrt(float64(b.dim)) / (loopTemperature * mat.Norm(f.factor, 2))
-	}
-	return out
 }
 
 // startPoint returns the variational parameters of the given posteriors, means [B, n] and factors [B, n, n].

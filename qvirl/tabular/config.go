@@ -186,12 +186,11 @@ func (c Config) demoCounts(p *irl.Problem) []float64 {
 
 // rankOf returns the rank of the covariance for a problem; 0 for a full one.
 func (c Config) rankOf(p *irl.Problem) int {
-	states, rank := p.MDP.States(), c.Rank
+	states := p.MDP.States()
 	if c.Covariance != LowRankCovariance && (c.Optimizer != LBFGS || states <= LargestFull) {
 		return 0
 	}
-	rank = cmp.Or(rank, DefaultRank)
-	return min(rank, states)
+	return min(cmp.Or(c.Rank, DefaultRank), states)
 }
 
 // learningRate returns the learning rate at a step of a round.

@@ -107,25 +107,18 @@ const (
 	answerDraws     = 4
 )
 
-// draws chooses the rows of the noise that steps use, the same for all problems. Nil chooses none.
-type draws struct{ rng *rand.Rand }
-
-// newDraws returns one of the sequences of draws, or nil for an objective without any.
-func (c Config) newDraws(stream uint64) *draws {
+// noiseRows returns what chooses the rows of the noise that the next step uses, the same for all problems, from one of
+// the streams: none for an objective that draws nothing.
+func (c Config) noiseRows(stream uint64) func() []int32 {
 	if !c.draws() {
-		return nil
+		return func() []int32 { return nil }
 	}
-	return &draws{rand.New(rand.NewPCG(c.Seed, stream))}
-}
-
-// next returns the rows of the next step.
-func (d *draws) next() []int32 {
-	if d == nil {
-		return nil
+	rng := rand.New(rand.NewPCG(c.Seed, stream))
+	return func() []int32 {
+		rows := make([]int32, drawsPerStep/2)
+		for i := range rows {
+			rows[i] = int32(rng.IntN(noiseBank))
+		}
+		return rows
 	}
-	rows := make([]int32, drawsPerStep/2)
-	for i := range rows {
-		rows[i] = int32(d.rng.IntN(noiseBank))
-	}
-	return rows
 }

@@ -170,7 +170,7 @@ func TestObjectivesWithDrawsMatchTheirDefinition(t *testing.T) {
 					c := monteCarloTestConfig()
 					c.Whiten, c.LogExpected, c.Objective = whiten, variant.logExpected, variant.objective
 					arrays := perturbed(b.arrays(c))
-					rows := c.newDraws(trainingDraws).next()
+					rows := c.noiseRows(trainingDraws)()
 					got, gradients := drawnOutputs(t, b, c, arrays, rows)
 					closedForm := c
 					closedForm.Objective, closedForm.LogExpected = ClosedForm, false

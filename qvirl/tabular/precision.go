@@ -40,24 +40,19 @@ func (b *batch) conditions() conditions {
 	beta := b.beta[0]
 	u := b.densePull()
 	for s := range b.states {
-		widest := 0.0
+		longest, widest, demos := 0.0, 0.0, 0.0
 		for a := range b.actions {
-			widest = math.Max(widest, floats.Norm(row(s, a), 2))
-		}
-		c.reach = math.Max(c.reach, widest*mat.Norm(u.ColView(s), math.Inf(1)))
-	}
-	for i := 0; i < len(b.map0); i += n {
-		c.reach = math.Max(c.reach, floats.Norm(b.map0[i:i+n], 2))
-	}
-	for s := range b.states {
-		demos, widest := 0.0, 0.0
-		for a := range b.actions {
+			longest = math.Max(longest, floats.Norm(row(s, a), 2))
 			demos += b.counts[a*b.states+s]
 			for other := range a {
 				widest = math.Max(widest, beta*floats.Distance(row(s, a), row(s, other), 2))
 			}
 		}
+		c.reach = math.Max(c.reach, longest*mat.Norm(u.ColView(s), math.Inf(1)))
 		c.sharpness, c.information = math.Max(c.sharpness, widest), math.Max(c.information, demos*widest*widest)
+	}
+	for i := 0; i < len(b.map0); i += n {
+		c.reach = math.Max(c.reach, floats.Norm(b.map0[i:i+n], 2))
 	}
 	c.offset = maxAbs(b.reward0)
 	for i, d := range b.contrastOrigin {

@@ -152,7 +152,7 @@ func (p *program) train(ctx context.Context, c Config, indices []int, progress i
 	if t.best, _, err = p.evaluate(c); err != nil {
 		return nil, err
 	}
-	draws := c.newDraws(trainingDraws)
+	rows := c.noiseRows(trainingDraws)
 	total, unsettled := c.Rounds*c.Steps, p.size
 	record := func(parts losses, done int) error {
 		mean, err := t.record(parts, indices, done)
@@ -167,7 +167,7 @@ func (p *program) train(ctx context.Context, c Config, indices []int, progress i
 				return nil, err
 			}
 			done := t.rounds*c.Steps + step
-			out, err := p.call(c, c.learningRate(step), draws.next())
+			out, err := p.call(c, c.learningRate(step), rows())
 			if err != nil {
 				return nil, err
 			}
@@ -241,7 +241,7 @@ func (c Config) losses(out []*tensors.Tensor) (parts losses, err error) {
 // evaluate reads the present parameters and what follows from them, and the losses: with objectives that draw, of
 // several draws, always the same, the mean. It takes steps of length zero and puts the optimizer back where it was.
 func (p *program) evaluate(c Config) ([]*reading, losses, error) {
-	draws, count := c.newDraws(evaluationDraws), 1
+	rows, count := c.noiseRows(evaluationDraws), 1
 	if c.draws() {
 		count = evaluations
 	}
@@ -254,7 +254,7 @@ func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 	defer func() { training.Finalize(out...) }()
 	for k := range count {
 		training.Finalize(out...)
-		if out, err = p.call(c, 0, draws.next()); err != nil {
+		if out, err = p.call(c, 0, rows()); err != nil {
 			return nil, mean, err
 		}
 		parts, err := c.losses(out)

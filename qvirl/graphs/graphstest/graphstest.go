@@ -52,16 +52,9 @@ func RandomCovariance(rng *rand.Rand, n int, scale float64) *mat.SymDense {
 		}
 		root.Set(i, i, root.At(i, i)+2)
 	}
-	var cov mat.Dense
-	cov.Mul(root, root.T())
-	cov.Scale(scale*scale/float64(n), &cov)
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			sym.SetSym(i, j, 0.5*(cov.At(i, j)+cov.At(j, i)))
-		}
-	}
-	return sym
+	cov := mat.NewSymDense(n, nil)
+	cov.SymOuterK(scale*scale/float64(n), root)
+	return cov
 }
 
 // Clark is Clark's recursion as the paper's appendix writes it, for one set of variables.

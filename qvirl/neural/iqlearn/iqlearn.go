@@ -3,6 +3,8 @@
 package iqlearn
 
 import (
+	"cmp"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/go-birl/birl/envs/check"
@@ -87,9 +89,4 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 }
 
 // temperature returns T for a demonstrator of rationality β.
-func (o Objective) temperature(beta float64) float64 {
-	if o.Temperature == 0 {
-		return 1 / beta
-	}
-	return o.Temperature
-}
+func (o Objective) temperature(beta float64) float64 { return cmp.Or(o.Temperature, 1/beta) }

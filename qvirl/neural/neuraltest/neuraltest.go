@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -24,9 +26,7 @@ const configRange = "config.range"
 func NewParameters(m *neural.Fitted) Parameters {
 	out := Parameters{configRange: {m.Config().Range}}
 	for _, p := range m.Parameters() {
-		for _, x := range p.Value {
-			out[p.Name] = append(out[p.Name], float64(x))
-		}
+		out[p.Name] = npz.Widen(p.Value)
 	}
 	return out
 }
@@ -162,10 +162,7 @@ func Evaluate(m *neural.Fitted, b *Batch) (total float64, terms map[string]float
 		}
 		return tensors.FromFlatDataAndDimensions(out, 1, len(indices), actions)
 	}
-	var discount []float32
-	for _, x := range b.Discount {
-		discount = append(discount, float32(x))
-	}
+	discount := npz.Narrow[float32](b.Discount)
 	var names []string // of the terms, then of the parameters
 	count := 0
 	out, err := m.Evaluate(func(w *neural.Weights, in []*graph.Node) []*graph.Node {
@@ -205,9 +202,7 @@ func Evaluate(m *neural.Fitted, b *Batch) (total float64, terms map[string]float
 		case i <= count:
 			terms[names[i-1]] = float64(values[0])
 		default:
-			for _, v := range values {
-				gradient[names[i-1]] = append(gradient[names[i-1]], float64(v))
-			}
+			gradient[names[i-1]] = npz.Widen(values)
 		}
 	}
 	return total, terms, gradient, nil
@@ -215,12 +210,7 @@ func Evaluate(m *neural.Fitted, b *Batch) (total float64, terms map[string]float
 
 // matrix returns rows as a tensor [1, len(rows), …].
 func matrix(rows [][]float64) *tensors.Tensor {
-	var flat []float32
-	for _, r := range rows {
-		for _, x := range r {
-			flat = append(flat, float32(x))
-		}
-	}
+	flat := npz.Narrow[float32](slices.Concat(rows...))
 	return tensors.FromFlatDataAndDimensions(flat, 1, len(rows), len(rows[0]))
 }
 

@@ -167,19 +167,13 @@ func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 // shares returns the shares that the m successors of transition i have in the expectation, where those that terminated
 // have none, and the first of equal ones has that of all.
 func (t *Transitions) shares(i, m, observation int) []float64 {
-	out := make([]float64, m)
-	at := func(k int) []float32 { return t.Next[(i*m+k)*observation : (i*m+k+1)*observation] }
-	for k := range m {
+	each := slices.Repeat([]float64{1 / float64(m)}, m)
+	for k := range each {
 		if t.Terminated != nil && t.Terminated[i*m+k] {
-			continue
+			each[k] = 0
 		}
-		first := 0
-		for (t.Terminated != nil && t.Terminated[i*m+first]) || !slices.Equal(at(first), at(k)) {
-			first++
-		}
-		out[first] += 1 / float64(m)
 	}
-	return out
+	return neural.Merged(t.Next[i*m*observation:(i+1)*m*observation], each)
 }
 
 // maximum approximates the greatest of jointly Gaussian values as the objective does.

@@ -45,8 +45,8 @@ const farApart = 1e30
 // make no difference, as the lengthscales have the same unit.
 //
 // A feature that hardly varied in the demonstrations may do so later, and is then some 10^10 standard deviations from
-//  0. The lengthscales therefore scale differences: divided by them, features as large would leave their gradients
-//     nothing but rounding errors.
+// zero. The lengthscales therefore scale differences: divided by them, features as large would leave their gradients
+// nothing but rounding errors.
 func (p prior) covariance(states, actions *Node) *Node {
 	variance := ExpandAxes(Square(p.std), 1, 2)
 	if p.observation != (neural.Image{}) {

@@ -35,7 +35,7 @@ func newValues(out *Node, w *warp) values {
 func (v values) covariance() *Node {
 	k := v.correlation()
 	if v.warp != nil {
-		k = v.warp.correlation(k, 3)
+		k = v.warp.correlation(k)
 	}
 	return Mul(k, Mul(ExpandAxes(v.std, 2), ExpandAxes(v.std, 1)))
 }

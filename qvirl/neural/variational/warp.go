@@ -52,7 +52,7 @@ func newWarp(skew, logTail *Node) *warp {
 	z, weights := normalQuadrature()
 	w := &warp{skew: skew, tail: Exp(logTail)}
 	integral := func(x *Node) *Node { return ReduceSum(Mul(x, row(weights)), -1) }
-	s := w.shape(row(z), 1) // [runs, nodes]
+	s := w.shape(row(z)) // [runs, nodes]
 	w.mean = integral(s)
 	centred := Sub(s, ExpandAxes(w.mean, -1))
 	w.std = Sqrt(integral(Square(centred)))
@@ -68,26 +68,26 @@ func newWarp(skew, logTail *Node) *warp {
 	return w
 }
 
-// shape returns S(z) for z [runs, …] of the given number of axes after the first.
-func (w *warp) shape(z *Node, axes int) *Node {
+// shape returns S(z) for z [runs, …].
+func (w *warp) shape(z *Node) *Node {
+	axes := z.Rank() - 1
 	x := Div(Add(arsinh(z), expand(w.skew, axes)), expand(w.tail, axes))
 	return MulScalar(Sub(Exp(x), Exp(Neg(x))), 0.5)
 }
 
 // apply returns W(z) for z [runs, draws, n].
 func (w *warp) apply(z *Node) *Node {
-	return Div(Sub(w.shape(z, 2), expand(w.mean, 2)), expand(w.std, 2))
+	return Div(Sub(w.shape(z), expand(w.mean, 2)), expand(w.std, 2))
 }
 
-// correlation returns the correlations that the latent ones k [runs, …], with the given number of axes after the first,
-// become.
-func (w *warp) correlation(k *Node, axes int) *Node {
+// correlation returns the correlations that the latent ones k [runs, …] become.
+func (w *warp) correlation(k *Node) *Node {
 	power, sum := k, ZerosLike(k)
 	for j, h := range w.coefficients {
 		if j > 0 {
 			power = Mul(power, k)
 		}
-		sum = Add(sum, Mul(expand(Square(h), axes), power))
+		sum = Add(sum, Mul(expand(Square(h), k.Rank()-1), power))
 	}
 	return sum
 }

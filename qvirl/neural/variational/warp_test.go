@@ -53,7 +53,7 @@ func TestWarpInTheGraph(t *testing.T) {
 	z := array{[]float64{-2, -0.5, 0.1, 1.5, 0, 3}, []int{2, 1, 3}}
 	got := evaluate(t, func(in []*Node) []*Node {
 		w := newWarp(in[0], in[1])
-		return []*Node{w.apply(in[2]), w.correlation(Abs(MulScalar(in[2], 0.2)), 2)}
+		return []*Node{w.apply(in[2]), w.correlation(Abs(MulScalar(in[2], 0.2)))}
 	}, skew, logTail, z)
 	for i, x := range z.data {
 		w := newPlainWarp(skew.data[i/3], math.Exp(logTail.data[i/3]))
