@@ -54,9 +54,6 @@ func marginalOf(p *irl.Problem, b float64) float64 {
 	return f
 }
 
-// softplus returns log(1 + exp x).
-func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
-
 // TestScan compares F with quadrature, relative to its value at b = 0.
 func TestScan(t *testing.T) {
 	p := stakes(t, 2, 1)

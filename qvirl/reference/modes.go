@@ -241,7 +241,10 @@ func (t *Target) summit(u []float64) *mode {
 		}
 		m = t.modeAt(slices.Clone(to))
 	}
-	return m
+	if m == nil {
+		return nil
+	}
+	return t.improved(m)
 }
 
 // relax returns u with the coordinates that demonstrations hardly say anything of there where the prior has them, all

@@ -274,12 +274,28 @@ func (t *Target) information() *mat.Dense {
 	if len(t.demoed) == 0 {
 		return nil
 	}
-	actions, discount, dim := t.problem.MDP.Actions(), t.problem.Discount, t.Dim()
-	rows := mat.NewDense(len(t.counts), dim, nil)
-	mean := make([]float64, dim)
+	rows, actions, mean := t.scores(), t.problem.MDP.Actions(), make([]float64, t.Dim())
+	for d := range t.demoed {
+		clear(mean)
+		for a := range actions {
+			floats.AddScaled(mean, t.probs[d*actions+a], rows.RawRowView(d*actions+a))
+		}
+		for a := range actions {
+			row := rows.RawRowView(d*actions + a)
+			floats.Sub(row, mean)
+			floats.Scale(math.Sqrt(t.total[d]*t.probs[d*actions+a]), row)
+		}
+	}
+	return rows
+}
+
+// scores returns the gradients ∂f(s,a)/∂u at the last evaluation of the scores of the actions of each demonstrated
+// state, [len(demoed)·A, Dim], of which there must be one.
+func (t *Target) scores() *mat.Dense {
+	actions, discount := t.problem.MDP.Actions(), t.problem.Discount
+	rows := mat.NewDense(len(t.counts), t.Dim(), nil)
 	for d, s := range t.demoed {
 		base := t.solution.Q[s*actions]
-		clear(mean)
 		for a := range actions {
 			row := rows.RawRowView(d*actions + a)
 			clear(t.valueG) // ∂ Q(s,a) / ∂V and then / ∂R_π
@@ -298,12 +314,6 @@ func (t *Target) information() *mat.Dense {
 			if t.problem.InfersBeta() {
 				row[t.k] = t.problem.BetaLogStd * t.beta * (t.solution.Q[s*actions+a] - base)
 			}
-			floats.AddScaled(mean, t.probs[d*actions+a], row)
-		}
-		for a := range actions {
-			row := rows.RawRowView(d*actions + a)
-			floats.Sub(row, mean)
-			floats.Scale(math.Sqrt(t.total[d]*t.probs[d*actions+a]), row)
 		}
 	}
 	return rows
