@@ -40,7 +40,7 @@ type chain struct {
 	ridge float64          // standard deviation of log c of scale moves, where β is inferred
 	trace *mcmc.Trace
 
-	blocks     []block // that it jumps in; nil where there is one mode alone
+	blocks     []block // that it jumps in; nil where there are no modes, or jumps lead nowhere
 	jumps      float64 // after an iteration's transition, in the mean,
 	jumpCost   float64 // and their multiplications
 	ladder     *ladder // nil where β's posterior has one peak, or β is known

@@ -105,7 +105,7 @@ func (e *explorer) climbAll(tries []try) {
 	idle := 0
 	for o := range fromEach(e.ctx, e.Target, len(tries), func(t *Target, i int) *mode { return t.summit(tries[i].u) }) {
 		before := len(e.found.modes)
-		if e.found.add(o); len(e.found.modes) > before {
+		if o = e.found.climbed(e.Target, o); len(e.found.modes) > before {
 			idle = 0
 		} else {
 			idle++

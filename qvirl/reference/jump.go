@@ -18,7 +18,9 @@ const (
 	mostJumps   = 16   // at least and at most,
 	settleJumps = 64   // and in each block so many first, but no more than
 	settleWork  = 2e8  // multiplications take
-	idleShare   = 0.1  // how much less often chains jump in a block where that has not led from one mode to another
+	leastShare  = 0.01 // of the first jumps in a single mode that lead anywhere, or there are no more,
+	idle        = 1e-4 // of the first jumps in a block that lead from one mode to another, below which chains jump
+	idleShare   = 0.1  // there so much less often
 	mostBlocks  = 64
 	blockSize   = 4e6 // most numbers in their matrices together,
 	blockWork   = 4e9 // and most multiplications that these take
@@ -34,16 +36,21 @@ type block struct {
 	share   float64 // of the jumps
 }
 
-// blocks returns all coordinates, and those in which modes differ, in one place at a time; nil of a single mode.
+// blocks returns all coordinates and, of several modes, those in which they differ, in one place at a time; nil without
+// modes.
 func (m modes) blocks() []block {
-	if len(m) < 2 {
+	if len(m) == 0 {
 		return nil
 	}
 	all := make([]int, len(m[0].u))
 	for j := range all {
 		all[j] = j
 	}
-	blocks, size, work := []block{{at: all, mixture: m.mixture()}, {shifts: m.shifts()}}, 0, m.seenWork()
+	blocks, size, work := []block{{at: all, mixture: m.mixture()}}, 0, m.seenWork()
+	if len(m) == 1 {
+		return blocks
+	}
+	blocks = append(blocks, block{shifts: m.shifts()})
 	for _, at := range m.differences() {
 		size += len(m) * len(at) * len(at)
 		if len(blocks) > mostBlocks || size > blockSize || float64(len(blocks))*work > blockWork {
@@ -58,16 +65,16 @@ func (m modes) blocks() []block {
 
 const whole = 2 // blocks are of all coordinates
 
-// share gives a third of the jumps each to all coordinates, shifts and all other blocks together; a block in which no
-// jump led from one mode to another, by their counts, gets a tenth of that.
-func share(blocks []block, counts []int) {
+// share gives a third of the jumps each to all coordinates, shifts and all other blocks together; a block in which jumps
+// hardly lead from one mode to another, by the mean of their probabilities, gets a tenth of that.
+func share(blocks []block, leads []float64) {
 	sum := 0.0
 	for i := range blocks {
 		blocks[i].share = 1
 		if i < whole {
 			blocks[i].share = math.Max(1, float64(len(blocks)-whole))
 		}
-		if counts[i] == 0 {
+		if leads[i] < idle {
 			blocks[i].share *= idleShare
 		}
 		sum += blocks[i].share
@@ -112,7 +119,7 @@ func (s *sampling) reach(ctx context.Context, positions [][]float64) (reached mo
 	before := s.found.modes
 	summit := func(t *Target, i int) *mode { return t.summit(slices.Clone(positions[i])) }
 	for o := range fromEach(ctx, s.base, len(positions), summit) {
-		if s.found.add(o); o != nil && reached.same(o) < 0 {
+		if o = s.found.climbed(s.base, o); o != nil && reached.same(o) < 0 {
 			reached = append(reached, o)
 		}
 	}
@@ -206,9 +213,9 @@ func (k *chain) jump() {
 }
 
 // jumpIn proposes a draw of the mixture in a block, and accepts it with the probability
-// min(1, π(u') q(u) / (π(u) q(u'))), or a shift by a difference of modes, there or back. It reports whether that has
-// led from one mode to another.
-func (k *chain) jumpIn(b *block) bool {
+// min(1, π(u') q(u) / (π(u) q(u'))), or a shift by a difference of modes, there or back. It returns that probability if
+// the jump is one from one mode to another, or there is one alone, and otherwise 0.
+func (k *chain) jumpIn(b *block) (leads float64) {
 	if k.at.known < likelihoodToo {
 		k.at.evaluate(k.target, likelihoodToo)
 	}
@@ -229,15 +236,22 @@ func (k *chain) jumpIn(b *block) bool {
 	k.target.spent += 2 * dense * float64(len(b.mixture.modes)*len(b.at)+b.mixture.size())
 	left, led := b.mixture.logDensities(from), b.mixture.logDensities(drawn)
 	gain := to.logDensity() - k.at.logDensity() + floats.LogSumExp(left) - floats.LogSumExp(led)
-	return k.accept(&to, gain) && floats.MaxIdx(left) != floats.MaxIdx(led)
+	probability := k.accept(&to, gain)
+	if len(left) > 1 && floats.MaxIdx(left) == floats.MaxIdx(led) {
+		return 0
+	}
+	return probability
 }
 
-// accept goes to a state that was just evaluated with the probability min(1, exp(gain)), and reports whether it does.
-func (k *chain) accept(to *state, gain float64) bool {
-	if !(math.Log(k.rng.Float64()) < gain) {
-		return false
+// accept goes to a state that was just evaluated with the probability min(1, exp(gain)), which it returns.
+func (k *chain) accept(to *state, gain float64) (probability float64) {
+	if math.IsNaN(gain) {
+		return 0
 	}
-	k.at.copyFrom(to)
-	k.keep()
-	return true
+	probability = math.Min(1, math.Exp(gain))
+	if k.rng.Float64() < probability {
+		k.at.copyFrom(to)
+		k.keep()
+	}
+	return probability
 }

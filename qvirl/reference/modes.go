@@ -89,6 +89,24 @@ func (m modes) with(o *mode) (out, away modes) {
 type search struct {
 	modes
 	away modes // without parts
+
+	summits modes   // that climbs have led to, as those that were
+	fitted  []*mode // (see Target.improved)
+}
+
+// climbed adds the mode that a climb has led to, unless it is nil, as it is with the best approximation, and returns
+// that.
+func (s *search) climbed(t *Target, summit *mode) *mode {
+	if summit == nil {
+		return nil
+	}
+	i := s.summits.same(summit)
+	if i < 0 {
+		i = len(s.summits)
+		s.summits, s.fitted = append(s.summits, summit), append(s.fitted, t.improved(summit))
+	}
+	s.add(s.fitted[i])
+	return s.fitted[i]
 }
 
 // add adds a mode.
@@ -241,10 +259,7 @@ func (t *Target) summit(u []float64) *mode {
 		}
 		m = t.modeAt(slices.Clone(to))
 	}
-	if m == nil {
-		return nil
-	}
-	return t.improved(m)
+	return m
 }
 
 // relax returns u with the coordinates that demonstrations hardly say anything of there where the prior has them, all

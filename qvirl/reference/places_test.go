@@ -87,19 +87,17 @@ func TestChainsShift(t *testing.T) {
 				return nil, err
 			}
 		}
-		moved := 0
+		moved := 0.0 // in the mean
 		for _, k := range s.chains {
 			k.trace = s.newTrace(len(k.draw))
 			for range 4 * perChain {
 				k.move(hamiltonianKernel)
-				if k.jumpIn(&k.blocks[1]) {
-					moved++
-				}
+				moved += k.jumpIn(&k.blocks[1])
 				k.trace.Add(k.draw, k.last)
 			}
 		}
 		if moved < 1000 {
-			t.Errorf("%d shifts were accepted, too few to tell anything", moved)
+			t.Errorf("%.0f shifts were accepted, too few to tell anything", moved)
 		}
 		samples = s.collect(perChain)
 		return samples, nil

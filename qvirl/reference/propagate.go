@@ -29,8 +29,9 @@ const (
 // larger.
 func (t *Target) improved(m *mode) *mode {
 	evidence, effective := t.weigh(m)
-	if !math.IsInf(evidence, -1) {
-		m.evidence = evidence
+	if better := *m; !math.IsInf(evidence, -1) {
+		better.evidence = evidence
+		m = &better
 	}
 	if effective >= alikeEnough {
 		return m
@@ -198,8 +199,11 @@ func (t *Target) curvatureOf(rows *mat.Dense, tau []float64) *mat.TriDense {
 // tilted returns the mean and the variance of the density ∝ N(x; m, v) σ(x)^won σ(−x)^lost, which is log-concave: by
 // Simpson's rule on either side of its mode.
 func (p pair) tilted(m, v float64) (mean, variance float64) {
-	log := func(x float64) float64 {
-		return -(x-m)*(x-m)/(2*v) - p.won*softplus(-x) - p.lost*softplus(x)
+	log := func(x float64) float64 { // of both, log σ(−x) = log σ(x) − x
+		if p.won == 0 {
+			return -(x-m)*(x-m)/(2*v) - p.lost*softplus(x)
+		}
+		return -(x-m)*(x-m)/(2*v) - p.lost*x - (p.won+p.lost)*softplus(-x)
 	}
 	low, high := m-v*p.lost, m+v*p.won
 	for range 60 {

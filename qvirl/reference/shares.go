@@ -57,31 +57,33 @@ func (s *sampling) setJumps(ctx context.Context) error {
 	if s.chains[0].blocks == nil {
 		return nil
 	}
-	counts := make([][]int, len(s.chains))
+	leads := make([][]float64, len(s.chains)) // mean probabilities by block
 	err := s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
-		counts[j] = make([]int, len(k.blocks))
-		end := k.work() + settleWork
-		for i := range settleJumps * len(k.blocks) {
-			if k.work() > end || ctx.Err() != nil {
-				break
-			}
-			if b := i % len(k.blocks); k.jumpIn(&k.blocks[b]) {
-				counts[j][b]++
+		leads[j] = make([]float64, len(k.blocks))
+		end, made := k.work()+settleWork, 0
+		for ; made < settleJumps && k.work() < end && ctx.Err() == nil; made++ {
+			for b := range k.blocks {
+				leads[j][b] += k.jumpIn(&k.blocks[b])
 			}
 		}
+		floats.Scale(1/math.Max(float64(made*len(s.chains)), 1), leads[j])
 		return ctx.Err()
 	})
 	if err != nil {
 		return err
 	}
-	sum := make([]int, len(s.chains[0].blocks))
-	for _, c := range counts {
-		for b, n := range c {
-			sum[b] += n
-		}
+	mean := make([]float64, len(s.chains[0].blocks))
+	for _, l := range leads {
+		floats.Add(mean, l)
 	}
-	share(s.chains[0].blocks, sum)
+	if len(mean) == 1 && mean[0] < leastShare {
+		for _, k := range s.chains {
+			k.blocks = nil
+		}
+		return nil
+	}
+	share(s.chains[0].blocks, mean)
 	cost, err := s.costOf(ctx, (*chain).jump)
 	if err != nil {
 		return err
