@@ -77,9 +77,9 @@ func fromEach[T any](ctx context.Context, t *Target, n int, find func(t *Target,
 		work  float64
 	}
 	return func(yield func(T) bool) {
-		work := 0.0
+		still, work := t.Clone(), 0.0 // the loop may use t
 		for r := range parallel.Ahead(n, func(i int) result {
-			own := t.Clone()
+			own := still.Clone()
 			found := find(own, i)
 			return result{found, own.work()}
 		}) {

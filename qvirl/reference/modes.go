@@ -37,7 +37,7 @@ const (
 //
 //	log p(D | u) − ½ ‖u‖² − ½ log det(I + H),
 //
-// where H is the Fisher information.
+// where H is the Fisher information; or what stands for that: a better Gaussian around it (see improved).
 type mode struct {
 	u        []float64
 	parts    []part   // of I + H,

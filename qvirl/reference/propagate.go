@@ -117,8 +117,9 @@ func (t *Target) propagate(m *mode) *mode {
 	if n == 0 || work > passWork {
 		return nil
 	}
-	tau, nu, mean, about := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	for range mostPasses {
+	tau, nu, about := make([]float64, n), make([]float64, n), make([]float64, n)
+	mean, centre := make([]float64, n), make([]float64, dim)
+	for pass, moved := 0, math.Inf(1); ; pass++ {
 		t.spent += dense * work
 		factor := t.curvatureOf(rows, tau)
 		if factor == nil {
@@ -129,49 +130,32 @@ func (t *Target) propagate(m *mode) *mode {
 		for i, p := range pairs {
 			about[i] = nu[i] - tau[i]*p.offset
 		}
-		centre := make([]float64, dim)
 		gemv(blas.NoTrans, half, about, 0, centre)
+		if pass == mostPasses || moved < still {
+			blas64.Trsv(blas.Trans, factor.RawTriangular(), blas64.Vector{N: dim, Data: centre, Inc: 1})
+			break
+		}
 		gemv(blas.Trans, half, centre, 0, mean)
-		moved := 0.0
+		moved = 0
 		for i, p := range pairs {
-			variance := 0.0
+			x, variance := p.offset+mean[i], 0.0
 			for j := range dim {
 				variance += half.At(j, i) * half.At(j, i)
 			}
-			rest := 1/variance - tau[i] // of the precision, without this pair
-			if !(rest > 0) {
+			left := 1/variance - tau[i] // of the precision, without this pair
+			if !(left > 0) {
 				continue
 			}
-			without := ((p.offset+mean[i])/variance - nu[i]) / rest
-			at, spread := p.tilted(without, 1/rest)
+			without := (x/variance - nu[i]) / left
+			at, spread := p.tilted(without, 1/left)
 			if !(spread > 0) {
 				continue
 			}
-			newTau := math.Max(1/spread-rest, 0)
-			newNu := at/spread - without*rest
-			if newTau == 0 {
-				newNu = 0
-			}
-			moved = math.Max(moved, math.Abs(at-p.offset-mean[i])/math.Sqrt(variance)+math.Abs(spread/variance-1))
-			tau[i] += damping * (newTau - tau[i])
-			nu[i] += damping * (newNu - nu[i])
-		}
-		if moved < still {
-			break
+			moved = math.Max(moved, math.Abs(at-x)/math.Sqrt(variance)+math.Abs(spread/variance-1))
+			tau[i] += damping * (math.Max(1/spread-left, 0) - tau[i])
+			nu[i] += damping * (at/spread - without*left - nu[i])
 		}
 	}
-	factor := t.curvatureOf(rows, tau)
-	if factor == nil {
-		return nil
-	}
-	for i, p := range pairs {
-		about[i] = nu[i] - tau[i]*p.offset
-	}
-	centre := make([]float64, dim)
-	gemv(blas.Trans, rows, about, 0, centre)
-	vector := blas64.Vector{N: dim, Data: centre, Inc: 1}
-	blas64.Trsv(blas.NoTrans, factor.RawTriangular(), vector)
-	blas64.Trsv(blas.Trans, factor.RawTriangular(), vector)
 	if floats.HasNaN(centre) {
 		return nil
 	}

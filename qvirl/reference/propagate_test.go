@@ -71,11 +71,18 @@ func walls(t *testing.T, arms int, beta, alt, tunnel float64) (p *irl.Problem, g
 // are independent.
 func goalOf(p *irl.Problem, arms int, goal int) (mean, std float64) {
 	alt, tunnel := p.Prior.Mean[goal-2], p.Prior.Mean[goal-1]
-	var grid, logs []float64
-	for g := -8.; g < 12; g += 0.01 {
-		ahead, sum := p.Discount*math.Max(0, tunnel+p.Discount*g), 0.0
+	behind := func(ahead float64) (sum float64) { // what of an arm's prior is behind its wall
 		for x := -8.; x < 8; x += 1e-3 {
 			sum += math.Exp(-x*x/2 - softplus(-p.Beta*p.Discount*(x+ahead-alt)))
+		}
+		return sum
+	}
+	var grid, logs []float64
+	alone := behind(0)
+	for g := -8.; g < 12; g += 0.02 {
+		sum := alone
+		if ahead := p.Discount * (tunnel + p.Discount*g); ahead > 0 {
+			sum = behind(ahead)
 		}
 		grid, logs = append(grid, g), append(logs, float64(arms)*math.Log(sum)-g*g/2)
 	}

@@ -8,7 +8,8 @@
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
 // Where β is inferred and both a small and a large one explain the demonstrations, chains cross between the two, too
-// (see ladder), and where they find several explanations of the demonstrations, they jump (see modes).
+// (see ladder), and they jump by Gaussian approximations of the posterior around each explanation of the demonstrations
+// that was found, or around the single one if that is close enough (see modes).
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
 //
