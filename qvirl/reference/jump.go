@@ -65,8 +65,8 @@ func (m modes) blocks() []block {
 
 const whole = 2 // blocks are of all coordinates
 
-// share gives a third of the jumps each to all coordinates, shifts and all other blocks together; a block in which jumps
-// hardly lead from one mode to another, by the mean of their probabilities, gets a tenth of that.
+// share gives a third of the jumps each to all coordinates, shifts and all other blocks together; a block in which
+// jumps hardly lead from one mode to another, by the mean of their probabilities, gets a tenth of that.
 func share(blocks []block, leads []float64) {
 	sum := 0.0
 	for i := range blocks {

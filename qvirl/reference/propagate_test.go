@@ -40,9 +40,9 @@ func TestTilted(t *testing.T) {
 	}
 }
 
-// walls is a problem in which an expert who hardly ever errs has chosen one of two ways in each of some forks: to an arm
-// of the reward N(0, 1), rather than to an end that pays alt. From all arms a tunnel, a known loss, leads to the goal
-// of the reward N(0, 1): either each arm pays for itself, or the goal for all of them.
+// walls is a problem in which an expert who hardly ever errs has chosen one of two ways in each of some forks: to an
+// arm of the reward N(0, 1), rather than to an end that pays alt. From all arms a tunnel, a known loss, leads to the
+// goal of the reward N(0, 1): either each arm pays for itself, or the goal for all of them.
 func walls(t *testing.T, arms int, beta, alt, tunnel float64) (p *irl.Problem, goal int) {
 	t.Helper()
 	end, other, into, goal := 2*arms, 2*arms+1, 2*arms+2, 2*arms+3
