@@ -39,8 +39,8 @@ func With[W any](ctx context.Context, n int, worker func() (W, error),
 }
 
 // Ahead goes through the results of the jobs 0 … n−1 in their order, while the jobs after them run already, as many at
-// a time as GOMAXPROCS allows. Where the loop ends early no job begins any more, and those that run are waited for: what
-// the loop sees does not depend on the number of processors.
+// a time as GOMAXPROCS allows. Where the loop ends early no job begins any more, and those that run are waited for:
+// what the loop sees does not depend on the number of processors.
 func Ahead[T any](n int, job func(i int) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var running []chan T

@@ -107,8 +107,10 @@ func (o *submitOptions) choose() (submit.Engine, error) {
 	switch o.engine {
 	case "slurm":
 		if err := check.First(
-			check.That(slurmTime.MatchString(o.limit), "--time %s: want minutes, or as in 4:00:00 or 1-12:00:00", o.limit),
-			check.That(slurmMemory.MatchString(o.memory), "--memory %s: slurm takes it as in 8G", o.memory)); err != nil {
+			check.That(slurmTime.MatchString(o.limit), "--time %s: want minutes, or as in 4:00:00 or 1-12:00:00",
+				o.limit),
+			check.That(slurmMemory.MatchString(o.memory), "--memory %s: slurm takes it as in 8G", o.memory),
+		); err != nil {
 			return nil, err
 		}
 		return submit.Slurm{Partition: o.partition, Account: o.account, Time: o.limit, Memory: o.memory}, nil
