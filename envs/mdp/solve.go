@@ -14,7 +14,7 @@ const sweeps = 5
 // CheckDiscount refuses a discount outside [0, 1).
 func CheckDiscount(discount float64) error {
 	if !(discount >= 0 && discount < 1) {
-		return fmt.Errorf("mdp: discount = %g is outside [0, 1)", discount)
+		return fmt.Errorf("mdp: discount = %g is outside [0, 1), such as 0.9 or 0.999", discount)
 	}
 	return nil
 }

@@ -38,9 +38,10 @@ const (
 	Failed       Kind = "failed"
 )
 
-// Left returns the seconds that are left after some that have led to a fraction of the work; 0 while that is nothing.
+// Left returns the seconds that are left after some that have led to a fraction of the work; 0 while that is nothing,
+// or in the first second, which tells little.
 func Left(elapsed, fraction float64) float64 {
-	if fraction <= 0 {
+	if fraction <= 0 || elapsed < 1 {
 		return 0
 	}
 	return elapsed * (1 - fraction) / fraction

@@ -90,8 +90,8 @@ type search struct {
 	modes
 	away modes // without parts
 
-	summits modes   // that climbs have led to, as those that were
-	fitted  []*mode // (see Target.improved)
+	summits modes   // that climbs have led to, and with
+	fitted  []*mode // the best approximation of each (see Target.improved)
 }
 
 // climbed adds the mode that a climb has led to, unless it is nil, as it is with the best approximation, and returns
@@ -100,13 +100,16 @@ func (s *search) climbed(t *Target, summit *mode) *mode {
 	if summit == nil {
 		return nil
 	}
-	i := s.summits.same(summit)
-	if i < 0 {
-		i = len(s.summits)
-		s.summits, s.fitted = append(s.summits, summit), append(s.fitted, t.improved(summit))
+	if i := s.summits.same(summit); i >= 0 {
+		s.add(s.fitted[i])
+		return s.fitted[i]
 	}
-	s.add(s.fitted[i])
-	return s.fitted[i]
+	o := t.improved(summit)
+	if len(s.summits) < mostSeen && s.summits.size() < modeSize {
+		s.summits, s.fitted = append(s.summits, summit), append(s.fitted, o)
+	}
+	s.add(o)
+	return o
 }
 
 // add adds a mode.
