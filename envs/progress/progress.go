@@ -38,10 +38,9 @@ const (
 	Failed       Kind = "failed"
 )
 
-// Left returns the seconds that are left after some that have led to a fraction of the work; 0 while that is nothing,
-// or in the first second, which tells little.
+// Left returns the seconds that are left after some that have led to a fraction of the work; 0 while that is nothing.
 func Left(elapsed, fraction float64) float64 {
-	if fraction <= 0 || elapsed < 1 {
+	if fraction <= 0 {
 		return 0
 	}
 	return elapsed * (1 - fraction) / fraction
