@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -59,7 +60,7 @@ func (m *mode) add(at []int, root *mat.Dense) bool {
 
 // seen returns C and log det(C Cᵀ), C Cᵀ = I + G Gᵀ the covariance of what is seen, with noise, of standard normal
 // coordinates; nil where it is not positive definite to rounding.
-func seen(root *mat.Dense) (lower *mat.TriDense, logDet float64) {
+func seen(root mat.Matrix) (lower *mat.TriDense, logDet float64) {
 	var covariance mat.SymDense
 	covariance.SymOuterK(1, root)
 	for k := range covariance.SymmetricDim() {
@@ -188,6 +189,17 @@ func (m *mode) condition(x []float64, noise func() float64) {
 			x[j] = of[k]
 		}
 	}
+}
+
+// draw draws from the mode's approximation.
+func (m *mode) draw(rng *rand.Rand) []float64 {
+	out := make([]float64, len(m.u))
+	for i := range out {
+		out[i] = rng.NormFloat64()
+	}
+	m.condition(out, rng.NormFloat64)
+	floats.Add(out, m.u)
+	return out
 }
 
 // marginal returns the mode's at some coordinates, nil if it is none to rounding. To these, the others are noise in

@@ -352,14 +352,7 @@ func (m modes) mixture() mixture {
 
 // draw draws from the mixture.
 func (m *mixture) draw(rng *rand.Rand) []float64 {
-	chosen := m.modes[mdp.Draw(rng, m.weights)]
-	out := make([]float64, len(chosen.u))
-	for i := range out {
-		out[i] = rng.NormFloat64()
-	}
-	chosen.condition(out, rng.NormFloat64)
-	floats.Add(out, chosen.u)
-	return out
+	return m.modes[mdp.Draw(rng, m.weights)].draw(rng)
 }
 
 // nothing is how many nats below the greatest of its parts one adds nothing to a mixture's density.

@@ -54,21 +54,16 @@ func (t *Target) improved(m *mode) *mode {
 // and the effective share of the draws. They are the same for all modes, so that these can be compared.
 func (t *Target) weigh(m *mode) (evidence, effective float64) {
 	rng := rand.New(rand.NewPCG(weighedDraws, 0))
-	logs, twice := make([]float64, weighedDraws), make([]float64, weighedDraws)
-	u := make([]float64, len(m.u))
+	logs := make([]float64, weighedDraws)
 	for i := range logs {
-		for j := range u {
-			u[j] = rng.NormFloat64()
-		}
-		m.condition(u, rng.NormFloat64)
-		floats.Add(u, m.u)
+		u := m.draw(rng)
 		if logs[i] = t.logDensity(u) + m.squared(u)/2; math.IsNaN(logs[i]) {
 			logs[i] = math.Inf(-1)
 		}
-		twice[i] = 2 * logs[i]
 	}
-	sum := floats.LogSumExp(logs)
-	return sum - math.Log(weighedDraws) - m.logDet/2, math.Exp(2*sum-floats.LogSumExp(twice)) / weighedDraws
+	weights := shares(logs)
+	return floats.LogSumExp(logs) - math.Log(weighedDraws) - m.logDet/2,
+		1 / (weighedDraws * floats.Dot(weights, weights))
 }
 
 // pair compares two actions of a state by x = β (Q(s,a) − Q(s,b)), which is linear in u as long as the policy stays the
@@ -119,9 +114,11 @@ func (t *Target) propagate(m *mode) *mode {
 	}
 	tau, nu, about := make([]float64, n), make([]float64, n), make([]float64, n)
 	mean, centre := make([]float64, n), make([]float64, dim)
+	var root mat.Dense // √T R
 	for pass, moved := 0, math.Inf(1); ; pass++ {
 		t.spent += dense * work
-		factor := t.curvatureOf(rows, tau)
+		root.Apply(func(i, _ int, x float64) float64 { return math.Sqrt(tau[i]) * x }, rows)
+		factor, _ := seen(root.T())
 		if factor == nil {
 			return nil
 		}
@@ -159,25 +156,7 @@ func (t *Target) propagate(m *mode) *mode {
 	if floats.HasNaN(centre) {
 		return nil
 	}
-	for i, x := range tau {
-		floats.Scale(math.Sqrt(x), rows.RawRowView(i))
-	}
-	return newMode(centre, rows)
-}
-
-// curvatureOf returns C, lower triangular, with C Cᵀ = I + Rᵀ T R, or nil if there is none to rounding.
-func (t *Target) curvatureOf(rows *mat.Dense, tau []float64) *mat.TriDense {
-	var scaled mat.Dense
-	scaled.Apply(func(i, _ int, x float64) float64 { return math.Sqrt(tau[i]) * x }, rows)
-	sum := mat.NewSymDense(t.Dim(), nil)
-	sum.SymOuterK(1, scaled.T())
-	var chol mat.Cholesky
-	if !chol.Factorize(priorAnd(sum, 1)) {
-		return nil
-	}
-	factor := &mat.TriDense{}
-	chol.LTo(factor)
-	return factor
+	return newMode(centre, &root)
 }
 
 // tilted returns the mean and the variance of the density ∝ N(x; m, v) σ(x)^won σ(−x)^lost, which is log-concave: by

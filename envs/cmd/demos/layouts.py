@@ -45,8 +45,9 @@ def minari(path):
                     fail(f"{name}/{part} is no array: spaces of several parts are not read; flatten them first")
             seed = e.attrs.get("seed")
             known = isinstance(seed, (int, np.integer)) and 0 <= seed <= 2**53
-            yield (e["observations"][:], e["actions"][:] - start, e["rewards"][:] if "rewards" in e else None, e["terminations"][-1],
-                   e["truncations"][-1], int(seed) if known else -1)
+            rewards = e["rewards"][:] if "rewards" in e else None
+            yield (e["observations"][:], e["actions"][:] - start, rewards, e["terminations"][-1], e["truncations"][-1],
+                   int(seed) if known else -1)
 
 
 def imitation(path):

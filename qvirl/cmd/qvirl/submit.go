@@ -97,7 +97,7 @@ The same command follows them again, and computes nothing that is finished.`,
 
 // How sbatch takes times and memory, and how Kubernetes takes memory.
 var (
-	slurmTime        = regexp.MustCompile(`^(\d+|\d+:\d+|\d+:\d+:\d+|\d+-\d+|\d+-\d+:\d+|\d+-\d+:\d+:\d+)?$`)
+	slurmTime        = regexp.MustCompile(`^((\d+-)?\d+(:\d+){0,2})?$`)
 	slurmMemory      = regexp.MustCompile(`^(\d+[KMGT]?)?$`)
 	kubernetesMemory = regexp.MustCompile(`^(\d+(\.\d+)?([KMGTPE]i|[kMGTPE])?)?$`)
 )

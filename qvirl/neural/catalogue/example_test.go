@@ -17,12 +17,12 @@ func Example() {
 	for _, start := range []float32{-4, 5, -6, 3} {
 		t := demo.Trajectory{Observations: []float32{start}, Truncated: true, Seed: demo.NoSeed}
 		for x := start; x != 0; t.Observations = append(t.Observations, x) {
-			if action := 0; x < 0 {
-				x, action = x+1, 1
-				t.Actions = append(t.Actions, action)
+			if x < 0 {
+				x++
+				t.Actions = append(t.Actions, 1)
 			} else {
 				x--
-				t.Actions = append(t.Actions, action)
+				t.Actions = append(t.Actions, 0)
 			}
 		}
 		demos = append(demos, t)
