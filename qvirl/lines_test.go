@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how many characters a line of Go may have; a tab counts four.
+// longest is how many characters a line of Go or Python may have; a tab counts four.
 const longest = 120
 
-// eachFile calls f with each Go file of the project.
-func eachFile(t *testing.T, f func(path string, src []byte)) {
+// eachFile calls f with each file of the project whose name ends so.
+func eachFile(t *testing.T, ext string, f func(path string, src []byte)) {
 	t.Helper()
 	count := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -27,7 +27,7 @@ func eachFile(t *testing.T, f func(path string, src []byte)) {
 			strings.HasPrefix(name, "_")) {
 			return fs.SkipDir
 		}
-		if !strings.HasSuffix(path, ".go") {
+		if !strings.HasSuffix(path, ext) {
 			return nil
 		}
 		count++
@@ -35,23 +35,30 @@ func eachFile(t *testing.T, f func(path string, src []byte)) {
 		f(path, src)
 		return err
 	})
-	if err != nil || count < 200 {
-		t.Fatalf("%d files, error %v", count, err)
+	if err != nil || count < 10 {
+		t.Fatalf("%d files %s, error %v", count, ext, err)
 	}
 }
 
-// TestLinesAreShort reads all Go files. Lines of texts over several lines, such as a command's help, may be longer, and
-// so may preformatted comments.
+// TestLinesAreShort reads all files of Go and Python. In Go, lines of texts over several lines, such as a command's
+// help, may be longer, and so may preformatted comments.
 func TestLinesAreShort(t *testing.T) {
-	eachFile(t, func(path string, src []byte) {
-		texts := rawTexts(src)
+	short := func(path string, src []byte, exempt func(number int, line string) bool) {
 		for i, line := range strings.Split(string(src), "\n") {
-			preformatted := strings.HasPrefix(strings.TrimSpace(line), "//\t")
-			if n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")); n > longest && !texts[i+1] &&
-				!preformatted {
+			n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+			if n > longest && !exempt(i+1, line) {
 				t.Errorf("%s:%d has %d characters, want at most %d", path, i+1, n, longest)
 			}
 		}
+	}
+	eachFile(t, ".go", func(path string, src []byte) {
+		texts := rawTexts(src)
+		short(path, src, func(number int, line string) bool {
+			return texts[number] || strings.HasPrefix(strings.TrimSpace(line), "//\t")
+		})
+	})
+	eachFile(t, ".py", func(path string, src []byte) {
+		short(path, src, func(int, string) bool { return false })
 	})
 }
 
@@ -61,7 +68,7 @@ func TestErrorsNameTheirPackage(t *testing.T) {
 	name := regexp.MustCompile(`(?m)^package (\w+)`)
 	word := regexp.MustCompile(`\b(?:fmt\.Errorf|errors\.New)\("([a-z][a-z0-9]*): `)
 	found := 0
-	eachFile(t, func(path string, src []byte) {
+	eachFile(t, ".go", func(path string, src []byte) {
 		of := string(name.FindSubmatch(src)[1])
 		if of == "main" || strings.HasSuffix(path, "_test.go") {
 			return

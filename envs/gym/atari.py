@@ -6,9 +6,9 @@ FRAME_SKIP, MOST_NOOPS = 4, 30  # as Gymnasium's AtariPreprocessing has them
 def atari_memory(env, addresses, changes, pairs, bits):
     """Shows bytes of the console's memory where AtariPreprocessing shows the screen of the same episode.
 
-    An observation holds each byte over 255, then by how much it has changed in the last step and in those before it, where no byte
-    changes before an episode's first step, then the differences of pairs of bytes, and at last the bits of each byte of a list. Changes
-    and differences are in units of 16 and at most 1.
+    An observation holds each byte over 255, then by how much it has changed in the last step and in those before it,
+    where no byte changes before an episode's first step, then the differences of pairs of bytes, and at last the bits
+    of each byte of a list. Changes and differences are in units of 16 and at most 1.
     """
     import gymnasium
 
@@ -17,7 +17,8 @@ def atari_memory(env, addresses, changes, pairs, bits):
     class AtariMemory(gymnasium.Wrapper):
         def __init__(self):
             super().__init__(env)
-            self.observation_space = gymnasium.spaces.Box(-1, 1, ((1 + changes) * n + len(pairs) + 8 * len(bits),), np.float32)
+            size = (1 + changes) * n + len(pairs) + 8 * len(bits)
+            self.observation_space = gymnasium.spaces.Box(-1, 1, (size,), np.float32)
             self.seen = np.empty((1 + changes, n), np.int16)  # the last step's first
 
         def observe(self):
@@ -27,7 +28,8 @@ def atari_memory(env, addresses, changes, pairs, bits):
             self.seen[0] = memory[addresses]
             steps = (self.seen[:-1] - self.seen[1:] + 128) % 256 - 128  # a byte that runs over has changed by little
             near = np.concatenate([steps.ravel(), memory[left].astype(np.int16) - memory[right]])
-            return np.concatenate([self.seen[0] / 255, np.clip(near / 16, -1, 1), np.unpackbits(memory[bits])]).astype(np.float32)
+            seen = [self.seen[0] / 255, np.clip(near / 16, -1, 1), np.unpackbits(memory[bits])]
+            return np.concatenate(seen).astype(np.float32)
 
         def reset(self, *, seed=None, options=None):
             _, info = self.env.reset(seed=seed, options=options)
@@ -91,7 +93,7 @@ def pong_chase(before, now, aim):
 
 
 def pong_plan(game, plan, before, now):
-    """Adds to a plan, an action for each memory, the first stroke that scores, or else the first that sends the ball back."""
+    """Adds to a plan, an action for each memory, the first stroke that scores, or else that sends the ball back."""
     ale, start, best = game.ale, game.ale.cloneState(), -1
     for aim in PONG_AIMS:
         was, memory, way, back, score = before, now, {}, False, 0
@@ -111,7 +113,8 @@ def pong_plan(game, plan, before, now):
             break
 
 
-# Steps of Space Invaders that are looked ahead, those of them that are played before the next look, and what being hit costs.
+# Steps of Space Invaders that are looked ahead, those of them that are played before the next look, and what being hit
+# costs.
 INVADERS_AHEAD, INVADERS_KEPT, INVADERS_HIT = 16, 4, 300
 
 
@@ -126,7 +129,7 @@ def invaders_ways():
 
 
 def invaders_pilot(env, observation):
-    """Plays Space Invaders by looking ahead in the emulator for the way that scores most unhit, but for one step in twenty."""
+    """Plays Space Invaders by looking ahead in the emulator for the way that scores most unhit, but for slips."""
     plan, now = (env.get_wrapper_attr(name) for name in ("plan", "now"))
     slipped = slip(now)
     if slipped is not None:
@@ -137,7 +140,10 @@ def invaders_pilot(env, observation):
 
 
 def invaders_plan(game, plan, now):
-    """Adds the first steps of the best way to a plan, an action for each memory. Points lose 3 % of their worth a step."""
+    """Adds the first steps of the best way to a plan, an action for each memory.
+
+    Points lose 3 % of their worth a step.
+    """
     ale, start, best = game.ale, game.ale.cloneState(), None
     for way in invaders_ways():
         value, worth, memory, first = 0.0, 1.0, now, {}

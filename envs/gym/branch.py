@@ -1,8 +1,8 @@
 # Part of the worker: copies of an environment that go on from where it is.
 
 def fork(slot, action, seed, put):
-    """Takes a step in a copy of this process, where the environment's random generator has that seed, and returns the copy's id and
-    where it writes what came of it: 0 and the answer that put makes of it, or 1 and a traceback."""
+    """Takes a step in a copy of this process, where the environment's random generator has that seed, and returns the
+    copy's id and where it writes what came of it: 0 and the answer that put makes of it, or 1 and a traceback."""
     source, sink = os.pipe()
     child = os.fork()
     if child:

@@ -8,12 +8,16 @@ def decode(text, dtype, shape):
     data = base64.b64decode(text)
     count = int(np.prod(shape, dtype=np.int64))
     if len(data) != count * np.dtype(dtype).itemsize:
-        raise Refused(f"the snapshot holds {len(data)} bytes where an array {tuple(shape)} of {np.dtype(dtype).name} belongs")
+        want = f"an array {tuple(shape)} of {np.dtype(dtype).name}"
+        raise Refused(f"the snapshot holds {len(data)} bytes where {want} belongs")
     return np.frombuffer(data, dtype).reshape(shape).copy()
 
 
-STATELESS = {"OrderEnforcing", "PassiveEnvChecker", "FlattenObservation", "TransformObservation", "RescaleObservation", "ReshapeObservation",
-             "ResizeObservation", "GrayscaleObservation", "DtypeObservation", "TransformReward", "ClipReward", "FilterObservation"}  # fmt: skip
+STATELESS = {
+    "OrderEnforcing", "PassiveEnvChecker", "FlattenObservation", "TransformObservation", "RescaleObservation",
+    "ReshapeObservation", "ResizeObservation", "GrayscaleObservation", "DtypeObservation", "TransformReward",
+    "ClipReward", "FilterObservation",
+}  # fmt: skip
 
 
 def layers(env):
@@ -91,7 +95,8 @@ def take(slot, actions):
         if hasattr(base, "ale"):
             raise Refused(f"the state of its wrapper {wrapper_state(env)} is not known")
         if slot.start is None:
-            raise Refused("no replay leads to it, as its episode began without a seed or in the middle; reset it with a seed")
+            raise Refused("no replay leads to it, as its episode began without a seed or in the middle; "
+                          "reset it with a seed")
         return {"kind": "replay", "start": slot.start, "actions": actions, "seed": slot.seed}
     state = {"kind": kind, "wrappers": wrapper_state(env), "rng": base.np_random.bit_generator.state, "seed": slot.seed}
     if kind == "ale":
@@ -132,7 +137,8 @@ def restore_replay(slot, state, now):
     for k, action in enumerate(state["actions"]):
         observation, _, ended, cut, _ = slot.env.step(action)
         if ended or cut:
-            raise RuntimeError(f"replaying its actions ended the episode at step {k}: the environment is not deterministic")
+            raise RuntimeError(f"replaying its actions ended the episode at step {k}: "
+                               "the environment is not deterministic")
     slot.actions = list(state["actions"])
     slot.seed = state["seed"]
     return np.asarray(observation, slot.env.observation_space.dtype)

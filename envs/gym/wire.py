@@ -1,7 +1,7 @@
 """A worker of the Go package envs/gym: it holds some environments and answers requests over a pipe.
 
-A message is an 8-byte header (uint32 length of the body, one byte that says what it is, the bytes "gym") and a body of raw
-little-endian arrays or of JSON. Requests and answers alternate. The answer "E" is a failure, described in JSON.
+A message is an 8-byte header (uint32 length of the body, one byte that says what it is, the bytes "gym") and a body of
+raw little-endian arrays or of JSON. Requests and answers alternate. The answer "E" is a failure, described in JSON.
 """
 
 import os
@@ -71,7 +71,10 @@ def send_json(kind, value, *arrays):
 
 
 class Spinner:
-    """Waits for a request by polling for it, for a while, before the worker sleeps until it comes; spin.go says why and how."""
+    """Waits for a request by polling for it, for a while, before the worker sleeps until it comes.
+
+    spin.go says why and how.
+    """
 
     LONGEST, DISTURBED, MOST_SKIP, RECOVERY = 5e-3, 200e-6, 1 << 10, 1 / 16  # s, s, requests, share
 

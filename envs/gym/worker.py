@@ -2,6 +2,7 @@
 
 MOST_HISTORY = 1 << 12  # rows
 COPY_ENDED = 77  # exit status of a copy that was asked to end
+WHERE_TO_WRAP = "in the module that registers the environment, or among the Wrappers of gym.Config"
 
 
 class Slot:
@@ -108,9 +109,12 @@ class Worker:
         env = self.slots[0].env
         self.space = env.observation_space
         if not isinstance(self.space, spaces.Box):
-            raise Refused(f"its observations are {self.space}, want a Box (the wrapper FlattenObservation makes one of many spaces: in the module that registers the environment, or among the Wrappers of gym.Config)")
+            raise Refused(f"its observations are {self.space}, want a Box (the wrapper FlattenObservation makes one of "
+                          f"many spaces: {WHERE_TO_WRAP})")
         if not isinstance(env.action_space, spaces.Discrete):
-            raise Refused(f"its actions are {env.action_space}, want Discrete (an ActionWrapper that numbers the combinations of a MultiDiscrete, or a few values of a Box, makes them so: in the module that registers the environment, or among the Wrappers of gym.Config)")
+            raise Refused(f"its actions are {env.action_space}, want Discrete (an ActionWrapper that numbers the "
+                          "combinations of a MultiDiscrete, or a few values of a Box, makes them so: "
+                          f"{WHERE_TO_WRAP})")
         self.shape, self.dtype = self.space.shape, self.space.dtype
 
     def allocate(self):
@@ -250,11 +254,12 @@ class Worker:
             if observation is None:
                 observation = stored
             elif observation.tobytes() != stored.tobytes():
-                raise Failure(slot, "restore") from RuntimeError("replaying its actions led elsewhere: the environment is not deterministic")
+                raise Failure(slot, "restore") from RuntimeError(
+                    "replaying its actions led elsewhere: the environment is not deterministic")
         self.put(i, observation)
 
     def branch(self, request):
-        """Takes a step in copies of an environment, one for each seed of its random generator, which leaves itself where it is."""
+        """Takes a step in copies of an environment, one for each seed of its random generator; itself stays."""
         slot, action = self.slots[request["env"]], request["action"] + self.start
         if not hasattr(os, "fork"):
             raise Refused("this system cannot copy a process, which a branch takes")
@@ -273,7 +278,7 @@ class Worker:
             raise Failure(slot, f"a branch with action {action}") from e
 
     def copy(self):
-        """Lets a copy of this process answer, and waits until it is asked to end: the environments stay where they are."""
+        """Lets a copy of this process answer, and waits until it is asked to end: the environments stay."""
         if not hasattr(os, "fork"):
             raise Refused("this system cannot copy a process")
         child = os.fork()
@@ -329,7 +334,10 @@ def versions(modules):
 
 
 def importer(error):
-    """The module whose import failed with the error; "" where that was the worker's own, or Gymnasium's of an environment."""
+    """The module whose import failed with the error.
+
+    It is "" where that was the worker's own, or Gymnasium's of an environment.
+    """
     modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
     module = [name for name in modules if name.partition(".")[0] != "importlib"][-1]
     return "" if module.partition(".")[0] in ("__main__", "gymnasium") else module
@@ -337,17 +345,17 @@ def importer(error):
 
 def describe(error):
     """What the other side is told of an exception."""
-    slot = getattr(error, "slot", None)
+    slot, refused = getattr(error, "slot", None), isinstance(error, Refused)
     cause = error.__cause__ if isinstance(error, (Failure, Missing)) else error
     return {
-        "refused": isinstance(error, Refused),
+        "refused": refused,
         "missing": str(error) if isinstance(error, Missing) else "",
         "importer": importer(cause) if isinstance(error, Missing) else "",
         "rom": str(error) if isinstance(error, NoROM) else "",
         "slot": slot,
         "doing": getattr(error, "doing", ""),
-        "message": str(error) if isinstance(error, Refused) else "".join(traceback.format_exception_only(cause)).strip(),
-        "traceback": "" if isinstance(error, Refused) else "".join(traceback.format_exception(cause)),
+        "message": str(error) if refused else "".join(traceback.format_exception_only(cause)).strip(),
+        "traceback": "" if refused else "".join(traceback.format_exception(cause)),
     }
 
 

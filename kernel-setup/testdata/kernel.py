@@ -1,4 +1,7 @@
-"""Talks to the Go kernel as an editor does: finds it by its name, completes, interrupts a cell. Prints what it saw as JSON."""
+"""Talks to the Go kernel as an editor does: finds it by its name, completes, interrupts a cell.
+
+Prints what it saw as JSON.
+"""
 
 import json
 import queue
@@ -43,9 +46,11 @@ def complete(code):
 
 
 try:
-    seen["header"] = execute('%noautoget\nimport (\n\t"time"\n\n\t"github.com/go-birl/birl/widgets"\n)\n%%\nfmt.Println(1 + 1)')
-    seen["picture"] = execute('%%\nif err := widgets.Show(widgets.HeatMaps{Width: 2, Height: 1, Columns: []string{"a"}, '
-                              'Rows: []widgets.HeatRow{{Values: [][]float64{{1, 2}}}}}); err != nil {\n\tpanic(err)\n}')
+    seen["header"] = execute('%noautoget\nimport (\n\t"time"\n\n\t"github.com/go-birl/birl/widgets"\n)\n'
+                             '%%\nfmt.Println(1 + 1)')
+    seen["picture"] = execute('%%\nif err := widgets.Show(widgets.HeatMaps{Width: 2, Height: 1, '
+                              'Columns: []string{"a"}, Rows: []widgets.HeatRow{{Values: [][]float64{{1, 2}}}}}); '
+                              'err != nil {\n\tpanic(err)\n}')
     seen["completions"] = [complete("%%\nwidgets.") for _ in range(3)]
     interrupted = []
 
@@ -54,7 +59,8 @@ try:
             interrupted.append(time.monotonic())
             manager.interrupt_kernel()
 
-    seen["interrupted"] = execute('%%\nline := widgets.NewProgress("slow work")\nline.Interrupted = "the first part is kept"\n'
+    seen["interrupted"] = execute('%%\nline := widgets.NewProgress("slow work")\n'
+                                  'line.Interrupted = "the first part is kept"\n'
                                   'line.Report(40, 100, "")\ntime.Sleep(time.Hour)', interrupt)
     seen["after"] = time.monotonic() - interrupted[0] if interrupted else None
     seen["next"] = execute('%%\nfmt.Println("goes on")')

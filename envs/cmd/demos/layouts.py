@@ -17,7 +17,8 @@ def need(module):
     try:
         return __import__(module, fromlist=["_"])
     except ImportError:
-        fail(f"{sys.executable} lacks {module.split('.')[0]}: install it there, or name another interpreter by --python")
+        fail(f"{sys.executable} lacks {module.split('.')[0]}: install it there, or name another interpreter by "
+             "--python")
 
 
 def minari(path):
@@ -76,7 +77,8 @@ rewarded = True
 for number, (obs, acts, rews, terminated, truncated, seed) in enumerate((minari if hdf5 else imitation)(source)):
     n = len(acts)
     if acts.ndim != 1 or acts.dtype.kind not in "iu":
-        fail(f"episode {number} has actions of shape {acts.shape[1:]} and type {acts.dtype}; only discrete actions are read")
+        fail(f"episode {number} has actions of shape {acts.shape[1:]} and type {acts.dtype}; "
+             "only discrete actions are read")
     if n == 0 or len(obs) != n + 1:
         fail(f"episode {number} has {len(obs)} observations and {n} actions, want one observation more, and an action")
     last = np.arange(n) == n - 1

@@ -1,4 +1,7 @@
-"""Steps environments without the bridge: the reference of its tests. Reads a config and actions, writes all that a step gives."""
+"""Steps environments without the bridge: the reference of its tests.
+
+Reads a config and actions, writes all that a step gives.
+"""
 
 import importlib
 import json

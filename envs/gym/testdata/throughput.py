@@ -1,4 +1,7 @@
-"""The loop of the bridge's benchmark in plain Python: for each line of input, a turn, it prints how many nanoseconds a batch took."""
+"""The loop of the bridge's benchmark in plain Python.
+
+For each line of input, a turn, it prints how many nanoseconds a batch took.
+"""
 
 import importlib
 import json

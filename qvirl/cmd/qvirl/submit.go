@@ -97,8 +97,8 @@ The same command follows them again, and computes nothing that is finished.`,
 
 // How sbatch takes times and memory, and how Kubernetes takes memory.
 var (
-	slurmTime        = regexp.MustCompile(`^((\d+-)?\d+(:\d+){0,2})?$`)
-	slurmMemory      = regexp.MustCompile(`^(\d+[KMGT]?)?$`)
+	slurmTime        = regexp.MustCompile(`^((\d+-)?\d+(:\d+){0,2}|(?i)infinite|unlimited)?$`)
+	slurmMemory      = regexp.MustCompile(`^(\d+[KMGTkmgt]?)?$`)
 	kubernetesMemory = regexp.MustCompile(`^(\d+(\.\d+)?([KMGTPE]i|[kMGTPE])?)?$`)
 )
 

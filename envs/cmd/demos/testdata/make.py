@@ -1,5 +1,5 @@
-"""Makes the files beside it by the libraries that define their layouts: python make.py FOLDER. Minari 0.5.4, imitation 1.0.1 and
-datasets 5.2.0 made those that are kept; truth.json holds what went in."""
+"""Makes the files beside it by the libraries that define their layouts: python make.py FOLDER. Minari 0.5.4,
+imitation 1.0.1 and datasets 5.2.0 made those that are kept; truth.json holds what went in."""
 import json, os, shutil, sys
 from unittest import mock
 import gymnasium, minari, numpy as np
@@ -32,8 +32,9 @@ from imitation.data import huggingface_utils, types
 
 for name in ["torch", "torch.utils", "torch.utils.data"]:
     del sys.modules[name]
-huggingface_utils.trajectories_to_dataset([types.TrajectoryWithRew(obs=np.array(t["observations"], np.float32),
-    acts=np.array(t["actions"]), infos=None, terminal=t["terminated"], rews=np.array(t["rewards"])) for t in truth]).save_to_disk(
-    os.path.join(out, "imitation"))  # as imitation.data.serialize.save does, which needs more
+trajectories = [types.TrajectoryWithRew(obs=np.array(t["observations"], np.float32), acts=np.array(t["actions"]),
+    infos=None, terminal=t["terminated"], rews=np.array(t["rewards"])) for t in truth]
+dataset = huggingface_utils.trajectories_to_dataset(trajectories)
+dataset.save_to_disk(os.path.join(out, "imitation"))  # as imitation.data.serialize.save does, which needs more
 with open(os.path.join(out, "truth.json"), "w") as f:
     json.dump(truth, f)

@@ -2,8 +2,8 @@
 
     images.py ENVIRONMENT N M LEVELS PATCHES MOTION PYRAMID PIXELS OUT
 
-writes an .npz file of different `states` [n, 4, 84, 84], random `actions` [n], the `lengthscales` used, and the correlations
-`prior` [m, m] of the first m, and prints what the actions do.
+writes an .npz file of different `states` [n, 4, 84, 84], random `actions` [n], the `lengthscales` used, and the
+correlations `prior` [m, m] of the first m, and prints what the actions do.
 """
 
 import sys
@@ -53,7 +53,8 @@ def pyramid(x):
     for level in range(levels):
         parts = 2**level
         edges = [k * 84 // parts for k in range(parts + 1)]
-        means = np.stack([x[:, :, edges[i] : edges[i + 1], edges[j] : edges[j + 1]].mean((2, 3)) for i in range(parts) for j in range(parts)], 1)
+        bands = [slice(*ends) for ends in zip(edges, edges[1:])]
+        means = np.stack([x[:, :, rows, columns].mean((2, 3)) for rows in bands for columns in bands], 1)
         means = means.reshape(n, -1)
         total += 2.0 ** (max(level, 1) - levels) * np.array([np.minimum(row, means).mean(1) for row in means])
     own = np.sqrt(np.diag(total))
@@ -63,7 +64,8 @@ def pyramid(x):
 words = ["UP", "RIGHT", "LEFT", "DOWN", "FIRE"]
 features = np.array([[float(word in meanings[a]) for word in words] for a in actions])
 alike = 0.9 * rbf(features, 1.0) + 0.1 * (actions[:, None] == actions[None, :])
-parts = [patches(images, lengthscales[0]), patches(motion, lengthscales[1]), pyramid(images), rbf(images.reshape(n, -1), lengthscales[2])]
+whole = rbf(images.reshape(n, -1), lengthscales[2])
+parts = [patches(images, lengthscales[0]), patches(motion, lengthscales[1]), pyramid(images), whole]
 prior = alike * sum(weight * part for weight, part in zip(weights, parts))
 np.savez(sys.argv[9], states=states, actions=every, lengthscales=lengthscales, prior=prior)
 print(" ".join(meanings))
