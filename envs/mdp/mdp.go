@@ -14,6 +14,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/envs/check"
 )
 
@@ -32,6 +34,7 @@ type MDP struct {
 	rowStart        []int32 // [S·A + 1], offsets into next and prob
 	next            []int32
 	prob            []float64
+	run             []int32 // of each row, its first successor where they follow one another, or −1 (see runOf)
 	order           order
 	initial         []float64 // [S], sums to one
 }
@@ -115,11 +118,28 @@ func build(states, actions int, rowOf func(i int) []Transition, initial []float6
 			last[t.Next] = len(m.next)
 		}
 		m.rowStart = append(m.rowStart, int32(len(m.next)))
+		m.run = append(m.run, runOf(m.next[first:]))
 	}
 	m.order = m.elimination()
 	var err error
 	m.initial, err = initialDistribution(initial, states)
 	return m, err
+}
+
+// leastRun is how many states make a run: of fewer, a product is faster one by one.
+const leastRun = 8
+
+// runOf returns the first of some states that follow one another, and -1 where they do not or are few.
+func runOf(next []int32) int32 {
+	if len(next) < leastRun {
+		return -1
+	}
+	for k, to := range next {
+		if to != next[0]+int32(k) {
+			return -1
+		}
+	}
+	return next[0]
 }
 
 func initialDistribution(initial []float64, states int) ([]float64, error) {
@@ -194,6 +214,10 @@ func (m *MDP) Backup(dst, v []float64) []float64 {
 	for i, hi := range m.rowStart[1:] {
 		sum := 0.0
 		next := m.next[lo:hi]
+		if first := m.run[i]; first >= 0 {
+			dst[i], lo = floats.Dot(m.prob[lo:hi], v[first:int(first)+len(next)]), hi
+			continue
+		}
 		for k, p := range m.prob[lo:hi] {
 			sum += p * v[next[k]]
 		}

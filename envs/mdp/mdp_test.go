@@ -182,6 +182,43 @@ func TestDenseRoundTrip(t *testing.T) {
 	})
 }
 
+// Rows whose successors follow one another, from the first or a later state on, and the same backwards and with a gap.
+func TestBackupOfRuns(t *testing.T) {
+	const states = 30
+	var rows [][]Transition
+	for s := range states {
+		var row []Transition
+		first := s % 3 * 5
+		for k := range 10 + s%7 {
+			row = append(row, Transition{first + k, 1 / float64(10+s%7)})
+		}
+		switch s % 4 {
+		case 1:
+			slices.Reverse(row)
+		case 2:
+			row[len(row)-1].Next = states - 1
+		}
+		rows = append(rows, row)
+	}
+	m, err := New(states, 1, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]float64, states)
+	for s := range v {
+		v[s] = math.Sin(float64(s))
+	}
+	for s, got := range m.Backup(nil, v) {
+		want := 0.0
+		for _, to := range rows[s] {
+			want += to.Prob * v[to.Next]
+		}
+		if !scalar.EqualWithinAbs(got, want, 1e-14) {
+			t.Errorf("the backup of state %d is %g, want %g", s, got, want)
+		}
+	}
+}
+
 func TestExpandReward(t *testing.T) {
 	m := chain(t)
 	got, err := m.ExpandReward([]float64{1, 2, 3})
