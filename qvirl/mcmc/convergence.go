@@ -24,12 +24,17 @@ type Diagnostics struct {
 	Iterations int     // of each chain after the warm-up
 	Seconds    float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
 
-	// StdError is the largest Monte Carlo error of the standard deviation of a reward, a value or log β, relative to
-	// it; 0 where MaxStdError is.
+	// StdError is the largest Monte Carlo error of the standard deviation of a reward or log β, relative to it; 0 where
+	// MaxStdError is.
 	StdError float64
-	// BetaStdError is that of the standard deviation of β, which convergence does not depend on: under a wide
-	// log-normal prior it may rest on the few largest draws. 0 where β is known.
-	BetaStdError float64
+	// ValueStdError is that of an optimal value, which convergence does not depend on: a reward that is hardly ever
+	// the best one makes few draws of values stand far out. 0 where MaxStdError is.
+	ValueStdError float64
+	// BetaStdError is that of β, which convergence does not depend on either: under a wide log-normal prior its
+	// standard deviation may rest on the few largest draws. BetaTail is then large, the shape k̂ of the tail of β's
+	// draws (see Smoothed): above ½ they show no variance, and close to it one that is too small. Both are 0 where β is
+	// known.
+	BetaStdError, BetaTail float64
 
 	// PolicyError is the largest Monte Carlo error of an action's probability, averaged over the samples; 0 where
 	// MaxPolicyError is.
@@ -47,14 +52,16 @@ type Convergence struct{ RHat, BulkESS, TailESS []float64 }
 // measure diagnoses the samples, by what the targets ask for.
 func (d *Diagnostics) measure(p *Posterior) {
 	of := []*Convergence{&d.Reward, &d.Value, &d.Beta}
+	widest := []*float64{&d.StdError, &d.ValueStdError, &d.StdError}
 	for k, q := range p.quantities() {
 		*of[k] = q.convergence()
 		if d.MaxStdError > 0 {
-			d.StdError = math.Max(d.StdError, worst(q.n, func(i int) float64 { return stdError(q.chains(i), q.unit) }))
+			err := worst(q.n, func(i int) float64 { return stdError(q.chains(i), q.unit) })
+			*widest[k] = math.Max(*widest[k], err)
 		}
 	}
 	if p.beta != nil {
-		d.BetaStdError = StdError(p.ByChain(p.beta))
+		d.BetaStdError, d.BetaTail = StdError(p.ByChain(p.beta)), tailOf(p.beta)
 	}
 	if d.MaxPolicyError > 0 {
 		d.PolicyError = p.worstPolicyError(d.MaxPolicyError)
@@ -174,18 +181,35 @@ func (d *Diagnostics) Converged() (ok bool, reason string) {
 	}
 	rhat, ess := d.Worst()
 	reason = fmt.Sprintf("R̂ ≤ %.3f, bulk ESS ≥ %.0f", rhat, ess)
+	if d.ValueStdError > d.MaxStdError {
+		reason += fmt.Sprintf("; of a value, the standard deviation is known within %.0f %% only", 100*d.ValueStdError)
+	}
 	if !d.KnowsBetaStd() {
-		reason += fmt.Sprintf("; of β the quantiles are known, the standard deviation within %.0f %% only",
-			100*d.BetaStdError)
+		reason += "; of β the quantiles are known, while the mean and the standard deviation rest on the few largest draws"
 	}
 	return true, reason
 }
 
-// maxBetaStdError is the largest BetaStdError with which β's standard deviation counts as known.
-const maxBetaStdError = 0.1
+// The largest BetaStdError and BetaTail with which β's standard deviation counts as known.
+const maxBetaStdError, maxBetaTail = 0.1, 0.4
 
 // KnowsBetaStd reports whether β is known, or its standard deviation.
-func (d *Diagnostics) KnowsBetaStd() bool { return d.BetaStdError <= maxBetaStdError }
+func (d *Diagnostics) KnowsBetaStd() bool {
+	return d.BetaStdError <= maxBetaStdError && d.BetaTail <= maxBetaTail
+}
+
+// tailOf returns the shape of the upper tail of positive draws (see Smoothed).
+func tailOf(draws []float64) float64 {
+	logs := make([]float64, len(draws))
+	for i, x := range draws {
+		logs[i] = math.Log(x)
+	}
+	s, err := Smooth(logs)
+	if err != nil { // they are too few
+		return math.Inf(1)
+	}
+	return s.KHat
+}
 
 // convergence diagnoses each quantity.
 func (q quantities) convergence() (c Convergence) {

@@ -131,9 +131,9 @@ type Budget struct {
 	Few func(samples *Posterior) bool
 }
 
-// betaWantsMore reports whether the standard deviation of β, with that relative Monte Carlo error of so many samples,
-// is not known as well as others are but will be of MaxSamples. Under a wide log-normal prior it never is.
-func (b Budget) betaWantsMore(stdError float64, samples int) bool {
+// wantsMore reports whether a standard deviation that convergence does not depend on, with that relative Monte Carlo
+// error of so many samples, is not known as well as others are but will be of MaxSamples.
+func (b Budget) wantsMore(stdError float64, samples int) bool {
 	return b.MaxStdError > 0 && stdError > b.MaxStdError &&
 		stdError*math.Sqrt(float64(samples)/float64(max(b.MaxSamples, 1))) <= b.MaxStdError
 }
@@ -214,8 +214,8 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if unmet, ok := errors.AsType[*shortfall](err); ok {
 				found += ", " + unmet.what
 			}
-			if errors.Is(err, ErrHeavyTails) || err == nil && (b.betaWantsMore(d.BetaStdError, perChain*b.Chains) ||
-				b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
+			if errors.Is(err, ErrHeavyTails) || err == nil && (b.wantsMore(d.ValueStdError, perChain*b.Chains) ||
+				d.BetaTail <= maxBetaTail && b.wantsMore(d.BetaStdError, perChain*b.Chains) || b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
 				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= limit {
 					perChain *= 2
 					next = 2 * total

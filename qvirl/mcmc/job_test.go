@@ -105,8 +105,9 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestBetaWantsMore: more samples are drawn for β's standard deviation only if the most there may be would do.
-func TestBetaWantsMore(t *testing.T) {
+// TestWantsMore: more samples are drawn for β's standard deviation, and for values', only if the most there may be
+// would do.
+func TestWantsMore(t *testing.T) {
 	b := Budget{MaxStdError: 0.04, MaxSamples: 16000}
 	for _, c := range []struct {
 		stdError float64
@@ -114,11 +115,11 @@ func TestBetaWantsMore(t *testing.T) {
 		want     bool
 	}{{0.03, 1000, false}, {0.15, 1000, true}, {0.17, 1000, false}, {0.05, 8000, true}, {0.06, 8000, false},
 		{0.05, 16000, false}} {
-		if got := b.betaWantsMore(c.stdError, c.samples); got != c.want {
+		if got := b.wantsMore(c.stdError, c.samples); got != c.want {
 			t.Errorf("an error of %g of %d samples: %t, want %t", c.stdError, c.samples, got, c.want)
 		}
 	}
-	if (Budget{MaxSamples: 16000}).betaWantsMore(1, 1) {
+	if (Budget{MaxSamples: 16000}).wantsMore(1, 1) {
 		t.Error("without a target more samples are drawn")
 	}
 }

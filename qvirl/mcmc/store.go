@@ -112,7 +112,7 @@ func (d *Diagnostics) Arrays(p *irl.Problem) map[string]npz.Array {
 // Restore reads what Arrays returned.
 func (d *Diagnostics) Restore(r *npz.Reader, p *irl.Problem) {
 	numbers := d.numbers()
-	for _, name := range []string{policyError, maxPolicyError, betaStdError} {
+	for _, name := range []string{policyError, maxPolicyError, valueStdError, betaStdError, betaTail} {
 		if !r.Has(name) {
 			delete(numbers, name)
 		}
@@ -125,12 +125,16 @@ func (d *Diagnostics) Restore(r *npz.Reader, p *irl.Problem) {
 }
 
 // Numbers that files of before they were stored lack.
-const policyError, maxPolicyError, betaStdError = "policy_error", "max_policy_error", "beta_std_error"
+const (
+	policyError, maxPolicyError           = "policy_error", "max_policy_error"
+	valueStdError, betaStdError, betaTail = "value_std_error", "beta_std_error", "beta_tail"
+)
 
 func (d *Diagnostics) numbers() map[string]*float64 {
 	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS,
 		"max_rhat": &d.MaxRHat, "std_error": &d.StdError, "max_std_error": &d.MaxStdError,
-		policyError: &d.PolicyError, maxPolicyError: &d.MaxPolicyError, betaStdError: &d.BetaStdError}
+		policyError: &d.PolicyError, maxPolicyError: &d.MaxPolicyError, valueStdError: &d.ValueStdError,
+		betaStdError: &d.BetaStdError, betaTail: &d.BetaTail}
 }
 
 // vector is an array of a known length.

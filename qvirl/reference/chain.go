@@ -16,8 +16,8 @@ import (
 // The kernels, each of which leaves the posterior invariant.
 const (
 	hamiltonianKernel = iota // Hamiltonian Monte Carlo in whitened rewards
-	sliceKernel              // elliptical slice sampling there, of all coordinates together
-	sweepKernel              // and of few
+	singleKernel             // elliptical slice sampling there, of one coordinate at a time
+	sweepKernel              // and of sets of them
 	walkKernel               // ValueWalk's walk over values, with its log-determinant
 	kernels
 )
@@ -81,9 +81,9 @@ func (k *chain) move(kernel int) (accept float64) {
 		if k.at.u[0] != old {
 			k.keep()
 		}
-	case sliceKernel:
+	case singleKernel:
 		accept, k.last = 1, mcmc.Transition{Acceptance: 1}
-		k.slice.move(&k.at, k.rng)
+		k.slice.single(&k.at, k.rng)
 		k.keep()
 	case sweepKernel:
 		accept, k.last = 1, mcmc.Transition{Acceptance: 1}

@@ -159,31 +159,38 @@ func (h *hamiltonian) kick(at *state, scale float64) {
 	}
 }
 
-// slice makes transitions of elliptical slice sampling (Murray, Adams and MacKay, 2010), which needs neither a gradient
-// nor tuning: from u, along the ellipse u cos θ + ν sin θ with ν ~ N(0, I), to a point whose likelihood exceeds a
-// random share of the present.
+// slice makes transitions of elliptical slice sampling (Murray, Adams and MacKay, 2010) of some coordinates, which needs
+// neither a gradient nor tuning: from u, along the ellipse u cos θ + ν sin θ with ν ~ N(0, I), to a point whose
+// likelihood exceeds a random share of the present.
 type slice struct {
 	likelihood Likelihood
 	from, nu   []float64
-	all        []int                                // the numbers of all coordinates
+	scan       []int                                // coordinates that single has still to move, or it begins anew
 	near       func(rng *rand.Rand, size int) []int // a random set of coordinates that belong together
 	pair       func(rng *rand.Rand) [2][]int        // two random sets of as many coordinates to exchange; may be nil
 }
 
 func newSlice(l Likelihood) *slice {
 	s := &slice{likelihood: l, from: make([]float64, l.Dim()), nu: make([]float64, l.Dim())}
-	for i := range s.from {
-		s.all = append(s.all, i)
-	}
-	s.near = func(rng *rand.Rand, size int) []int { return rng.Perm(len(s.all))[:size] }
+	s.near = func(rng *rand.Rand, size int) []int { return rng.Perm(l.Dim())[:size] }
 	return s
 }
 
-// move makes a transition of all coordinates together.
-func (s *slice) move(at *state, rng *rand.Rand) { s.moveIn(s.all, at, rng) }
-
-// sweepMoves is the number of transitions of a sweep.
+// sweepMoves is the number of transitions of a sweep, and of single.
 const sweepMoves = 16
+
+// single makes transitions of one coordinate each, one after the other in random order: of many that each have a limit
+// of their own, such as that no other place is worth a stay, a set is as good as never free to move.
+func (s *slice) single(at *state, rng *rand.Rand) {
+	for range sweepMoves {
+		if len(s.scan) == 0 {
+			s.scan = rng.Perm(len(s.from))
+		}
+		last := len(s.scan) - 1
+		s.moveIn(s.scan[last:], at, rng)
+		s.scan = s.scan[:last]
+	}
+}
 
 // sweep makes transitions of few coordinates each: of one alone as likely as of two to three, of four to seven and so
 // on. Each set has a width of its own, where a transition of all together is as short as the narrowest direction, and
@@ -194,7 +201,7 @@ func (s *slice) sweep(at *state, rng *rand.Rand) {
 			s.exchange(s.pair(rng), at, rng)
 		}
 	}
-	doublings := math.Log2(float64(len(s.all) + 1))
+	doublings := math.Log2(float64(len(s.from) + 1))
 	for range sweepMoves { // the last leaves its position evaluated
 		s.moveIn(s.near(rng, int(math.Exp2(doublings*rng.Float64()))), at, rng)
 	}

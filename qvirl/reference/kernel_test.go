@@ -102,7 +102,7 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 	return map[string]func(at *state, rng *rand.Rand){
 		"Hamiltonian":                    func(at *state, rng *rand.Rand) { plain.move(at, rng) },
 		"Hamiltonian with a mass matrix": func(at *state, rng *rand.Rand) { massive.move(at, rng) },
-		"slice":                          newSlice(l).move,
+		"single":                         newSlice(l).single,
 		"sweep":                          newSlice(l).sweep,
 		"sweep with exchanges":           exchanging.sweep,
 	}
@@ -205,7 +205,7 @@ func TestKernelsOnProblems(t *testing.T) {
 				t.Fatalf("%s: no walk", name)
 			}
 			for range 50 { // the walk needs a mass matrix
-				k.move(sliceKernel)
+				k.move(singleKernel)
 				k.walker.MoveTo(k.draw[k.target.n:])
 				k.walker.AddCurvature()
 			}

@@ -3,8 +3,8 @@
 //
 //   - Hamiltonian Monte Carlo in whitened rewards z, R = m + L z, with a mass matrix learnt in the warm-up (see
 //     Target);
-//   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets, of all
-//     coordinates together and of few that are neighbours;
+//   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets, of one
+//     coordinate at a time and of sets that are neighbours;
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
 // Where β is inferred and both a small and a large one explain the demonstrations, chains cross between the two, too
@@ -55,7 +55,7 @@ type Posterior struct {
 // Diagnostics says how well a posterior was sampled.
 type Diagnostics struct {
 	mcmc.Diagnostics
-	Shares      [kernels]float64 // of the iterations: Hamiltonian, slice, sweep, walk; a mean over subproblems
+	Shares      [kernels]float64 // of the iterations: Hamiltonian, single, sweep, walk; a mean over subproblems
 	Subproblems int              // independent ones, each sampled by itself
 	Modes       int              // explanations of the demonstrations that were found, in the subproblem of the most;
 	// 0 without demonstrations, or where they are Unsearched: the problem is too large to look for explanations far
@@ -284,7 +284,7 @@ const (
 	maxLeapfrog    = 256 // steps of a trajectory
 	roughLeapfrog  = 32  // steps of one before there is a metric
 	walkTrajectory = 3   // length of a walk's trajectory in posterior standard deviations (valuewalk.Default)
-	sliceEvery     = 4   // iterations of the warm-up between slice transitions
+	singleEvery    = 4   // iterations of the warm-up between transitions of single coordinates
 	curvatureEvery = 5   // iterations between the positions whose mean curvature is the mass matrix
 	leastMoves     = 16  // moves of each kernel alone from which the shares are set,
 	mostMoves      = 40  // or so many where they take no more than

@@ -202,8 +202,8 @@ func (s *sampling) pilots(ctx context.Context, moves int, strides [kernels]int) 
 //
 // but cheap work is done in any case. In the mean of squares the slowest quantities count most, and the error of a
 // single one's movement does not decide. A kernel without movements is left out; every other has a tenth at least, but
-// for slices of all coordinates: a pilot is too short to see the slowest of movements, such as a goal far from the
-// demonstrations that becomes another.
+// for slices of single coordinates, of which sweeps have some: a pilot is too short to see the slowest of movements,
+// such as a goal far from the demonstrations that becomes another.
 func bestShares(moved [kernels][]float64, cost [kernels]float64,
 	iterations, draws, cheap float64) (best [kernels]float64) {
 	const (
@@ -241,7 +241,7 @@ func bestShares(moved [kernels][]float64, cost [kernels]float64,
 			return
 		}
 		from := 1
-		if kernel == sliceKernel || moved[kernel] == nil {
+		if kernel == singleKernel || moved[kernel] == nil {
 			from = 0
 		}
 		for n := from; n <= left && (n == 0 || moved[kernel] != nil); n++ {

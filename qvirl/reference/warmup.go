@@ -97,8 +97,8 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 				s.warmed(float64(s.parts.Add(1))/float64(4*turnParts*len(s.chains)), "warming up")
 			}
 			k.hamiltonian.step = leap.Next(k.move(hamiltonianKernel))
-			if i%sliceEvery == 0 {
-				k.move(sliceKernel)
+			if i%singleEvery == 0 {
+				k.move(singleKernel)
 			}
 			if walking {
 				k.walker.StepSize = walk.Next(k.move(walkKernel))

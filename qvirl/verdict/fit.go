@@ -22,8 +22,8 @@ type Result struct {
 	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the
 	// verdict rests on, or "reference" for a run of that sampler from the prior.
 	Returned  string
-	Verdict   Verdict    // on what the method that was asked gave
-	Diagnosis *Diagnosis // that the verdict rests on; nil of a sampler
+	Verdict   Verdict    // on what the method that was asked gave; of samples alone where it is not for the problem
+	Diagnosis *Diagnosis // that the verdict rests on; nil of samples alone
 	Converged bool       // Posterior is trusted, or consists of samples whose chains agree
 	Reason    string     // why, or why not
 	Stages    []Stage    // what was computed, in order
@@ -46,8 +46,9 @@ func (r *Result) Err() error {
 // Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes
 // on: from "refine" to the samples that it was judged by, from "do not use" to another run of the reference sampler,
 // which looks for goals anywhere.
-// What fails on a valid problem, or cannot be judged, is not to be used; without escalate, the error is returned, and
-// so is that of a backend that is missing.
+// Where the method is not for such a problem, the reference sampler takes its place, with a verdict of its own. What
+// fails on a valid problem, or cannot be judged, is not to be used. Without escalate, the error is returned, and so is
+// that of a backend that is missing.
 func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config,
 	progress irl.Progress) (*Result, error) {
 	if err := problem.Validate(); err != nil {
@@ -60,6 +61,18 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		r.Stages = append(r.Stages, Stage{name, time.Since(start).Seconds()})
 		return err
 	}
+	sample := func(stage irl.Progress) error {
+		err := timed(reference.Name, func() (err error) {
+			r.Posterior, err = c.again(ctx, problem, stage)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.Returned = reference.Name
+		r.Converged, r.Reason = irl.Converged(r.Posterior)
+		return nil
+	}
 	var samples *reference.Posterior
 	err := timed(method.Name(), func() error {
 		posts, err := method.Fit(ctx, []*irl.Problem{problem}, progress.Stage(method.Name()+": ", 0, 1, 3))
@@ -71,10 +84,13 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	switch {
 	case err != nil && (!escalate || ctx.Err() != nil || errors.Is(err, backend.ErrNone)):
 		return nil, err
-	case errors.Is(err, irl.ErrSingularPrior):
-		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("there is nothing to judge: %s is not for "+
-			"priors under which some rewards, or combinations of them, are known, and samples take its place",
-			method.Name())}
+	case errors.Is(err, irl.ErrSingularPrior) || errors.Is(err, irl.ErrUnsupported):
+		if err := sample(progress.Stage(reference.Name+": ", 1, 9, 10)); err != nil {
+			return nil, err
+		}
+		r.Verdict = verdictOn(r.Converged)
+		r.Reason = fmt.Sprintf("%v; %s takes its place: %s", err, reference.Name, r.Reason)
+		return r, nil
 	case err != nil:
 		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("%s failed: %v", method.Name(), err)}
 	default:
@@ -98,21 +114,16 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	}
 	if r.Verdict == Refine {
 		r.Posterior, r.Returned = samples, "refined"
+		r.Converged, r.Reason = irl.Converged(r.Posterior)
 	} else {
 		stage := progress.Stage(reference.Name+": ", 2, 1, 3)
 		if r.Posterior == nil { // failures are early
 			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
 		}
-		err := timed(reference.Name, func() (err error) {
-			r.Posterior, err = c.again(ctx, problem, stage)
-			return err
-		})
-		if err != nil {
+		if err := sample(stage); err != nil {
 			return nil, err
 		}
-		r.Returned = reference.Name
 	}
-	r.Converged, r.Reason = irl.Converged(r.Posterior)
 	if again, ok := r.Posterior.(*reference.Posterior); ok && r.Converged && samples != nil && again != samples {
 		if where := elsewhere(samples.Posterior, again.Posterior); where != "" {
 			r.Converged, r.Reason = false, "its chains agree, but missed where a chain that judged had been: "+where
@@ -180,11 +191,17 @@ func Sample(ctx context.Context, sampler irl.Method, problem *irl.Problem, progr
 	if err != nil {
 		return nil, err
 	}
-	r.Verdict = NotConverged
-	if r.Converged, r.Reason = irl.Converged(r.Posterior); r.Converged {
-		r.Verdict = Converged
-	}
+	r.Converged, r.Reason = irl.Converged(r.Posterior)
+	r.Verdict = verdictOn(r.Converged)
 	return r, nil
+}
+
+// verdictOn returns that on samples.
+func verdictOn(converged bool) Verdict {
+	if converged {
+		return Converged
+	}
+	return NotConverged
 }
 
 // Unjudged fits a problem by an approximate method and leaves it at that, for the given reason, such as "nobody asked":

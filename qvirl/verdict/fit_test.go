@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 func TestFit(t *testing.T) {
@@ -29,6 +31,8 @@ func TestFit(t *testing.T) {
 		"refined": {method{post: wrong}, Default(1), true, "refined", Refine, true, "quick diagnosis"},
 		"kept":    {method{post: wrong}, Default(1), false, "quick", Refine, false, "quick diagnosis"},
 		"failed":  {method{err: failure}, Default(1), true, "reference", DoNotUse, true, "quick reference"},
+		"not for it": {method{err: irl.ErrSingularPrior}, Default(1), true, "reference", Converged, true,
+			"quick reference"},
 		"no draws": {method{post: broken}, Default(1), true, "reference", DoNotUse, true,
 			"quick diagnosis reference"},
 		"judges too short": {method{post: right(p)}, short, true, "reference", DoNotUse, false,
@@ -53,8 +57,9 @@ func TestFit(t *testing.T) {
 				t.Errorf("%s: %s took %g s", name, s.Name, s.Seconds)
 			}
 		}
-		if r.Returned != c.returned || r.Verdict != c.verdict || r.Diagnosis.Verdict != c.verdict ||
-			r.Converged != c.converged ||
+		diagnosed := r.Diagnosis != nil
+		if r.Returned != c.returned || r.Verdict != c.verdict || diagnosed && r.Diagnosis.Verdict != c.verdict ||
+			diagnosed == (c.verdict == Converged) || r.Converged != c.converged ||
 			(r.Err() == nil) != c.converged || strings.Join(stages, " ") != c.stages {
 			t.Errorf("%s: returned %s after %v, verdict %s, converged %v: %s", name, r.Returned, stages, r.Verdict,
 				r.Converged,
@@ -62,6 +67,9 @@ func TestFit(t *testing.T) {
 		}
 		if r.Posterior == nil || r.Posterior.Problem() != p || r.Reason == "" || !(last > 0.3 && last <= 1) {
 			t.Errorf("%s: posterior %v, reason %q, progress %g", name, r.Posterior, r.Reason, last)
+		}
+		if !diagnosed {
+			continue
 		}
 		if judged := strings.Contains(r.Diagnosis.String(), "R̂"); judged != (r.Diagnosis.ESS > 0) {
 			t.Errorf("%s: %s", name, r.Diagnosis)

@@ -108,6 +108,8 @@ far away:
   refine      these chains agree with each other but not with it, or it has no density to tell its tails by, as
               qvirl-refined and --refine have none: the samples of these chains are returned
   do not use  they do not agree: samples of another run of the reference sampler are returned
+Where the method is not for such a problem, as that of a singular prior, the reference sampler takes its place, and the
+verdict is on its samples.
 --no-escalate returns the variational answer whatever the verdict; --no-verdict does not judge it. --strict ends
 with an error if the answer cannot be trusted, or if --check finds the method miscalibrated.
 
