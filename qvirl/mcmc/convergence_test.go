@@ -50,8 +50,8 @@ func TestHeavyTailsBesideRewards(t *testing.T) {
 	}
 }
 
-// TestTail: of log-normal draws the standard deviation is told from those whose logarithms have a deviation of 0.8, where
-// so many draws give it within 3 %, and not of 2, where they hardly ever come within 10 %.
+// TestTail: of log-normal draws the standard deviation is told from those whose logarithms have a deviation of 0.8,
+// where so many draws give it within 3 %, and not of 2, where they hardly ever come within 10 %.
 func TestTail(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {

@@ -214,8 +214,9 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if unmet, ok := errors.AsType[*shortfall](err); ok {
 				found += ", " + unmet.what
 			}
-			if errors.Is(err, ErrHeavyTails) || err == nil && (b.wantsMore(d.ValueStdError, perChain*b.Chains) ||
-				d.BetaTail <= maxBetaTail && b.wantsMore(d.BetaStdError, perChain*b.Chains) || b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
+			kept := perChain * b.Chains
+			wanted := b.wantsMore(d.ValueStdError, kept) || d.BetaTail <= maxBetaTail && b.wantsMore(d.BetaStdError, kept)
+			if errors.Is(err, ErrHeavyTails) || err == nil && (wanted || b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
 				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= limit {
 					perChain *= 2
 					next = 2 * total

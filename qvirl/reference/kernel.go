@@ -159,8 +159,8 @@ func (h *hamiltonian) kick(at *state, scale float64) {
 	}
 }
 
-// slice makes transitions of elliptical slice sampling (Murray, Adams and MacKay, 2010) of some coordinates, which needs
-// neither a gradient nor tuning: from u, along the ellipse u cos θ + ν sin θ with ν ~ N(0, I), to a point whose
+// slice makes transitions of elliptical slice sampling (Murray, Adams and MacKay, 2010) in some coordinates, which
+// needs neither a gradient nor tuning: from u, along the ellipse u cos θ + ν sin θ with ν ~ N(0, I), to a point whose
 // likelihood exceeds a random share of the present.
 type slice struct {
 	likelihood Likelihood

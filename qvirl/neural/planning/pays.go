@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
 )
 
 // pays is what an apprentice is planned for.
@@ -29,8 +31,8 @@ type pays struct {
 //
 // w demonstrated steps' rewards where e = 1, and the prior's, less its part of the deviation σ, where nobody ended. The
 // worth w is EndWorth, or else 1, or what seeking says of the demonstrations, compared with episodes of a random
-// policy. Where demonstrations end, and no episode of the random policy does in as many steps, an end is no accident,
-// and e = 1.
+// policy. Where demonstrations end, and none of many episodes of the random policy does in as many steps, an end is no
+// accident, and e = 1.
 func (c Config) pays(p *Process, demos, random []demo.Trajectory) (out pays, err error) {
 	mean, _ := p.Rewards(pairsOf(demos), false)
 	prior := p.prior.Mean
@@ -69,8 +71,23 @@ func (c Config) pays(p *Process, demos, random []demo.Trajectory) (out pays, err
 	return out, nil
 }
 
-// randomEpisodes is how many episodes of a random policy tell how soon one ends that seeks nothing.
-const randomEpisodes = 10
+// randomEpisodes is how many episodes of a random policy tell how soon one ends that seeks nothing. Where none of them
+// ends, so many times as many tell that none ever does: with 100, one in thirty is hardly ever missed.
+const randomEpisodes, timesAsMany = 10, 10
+
+// atRandom collects episodes of a random policy, cut off after so many steps; none for 0 steps.
+func atRandom(ctx context.Context, pool *gym.Pool, actions int, seed int64, steps int) (all []demo.Trajectory,
+	err error) {
+	for k := 0; k < timesAsMany && steps > 0 && demo.Ended(all) == 0; k++ {
+		some, err := gym.Collect(ctx, pool, gym.RandomPolicy(actions), gym.CollectOptions{Episodes: randomEpisodes,
+			FirstSeed: seed + int64(k*randomEpisodes), MaxSteps: steps})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
 
 // horizons is how far before its end a demonstration is looked at by seeking, in multiples of 1/(1 − γ): what is
 // farther off counts by less than e⁻³ = 0.05.

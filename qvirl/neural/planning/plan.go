@@ -112,13 +112,9 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	if c.Length == 0 {
 		c.Length = length(demos, rollouts, spec.Observation)
 	}
-	var random []demo.Trajectory
-	if longest := longestEnded(demos); longest > 0 {
-		random, err = gym.Collect(ctx, pool, gym.RandomPolicy(spec.Actions), gym.CollectOptions{
-			Episodes: randomEpisodes, FirstSeed: seeds + rolloutSeeds/2, MaxSteps: longest})
-		if err != nil {
-			return nil, fmt.Errorf("planning: episodes of a random policy: %w", err)
-		}
+	random, err := atRandom(ctx, pool, spec.Actions, seeds+rolloutSeeds/2, longestEnded(demos))
+	if err != nil {
+		return nil, fmt.Errorf("planning: episodes of a random policy: %w", err)
 	}
 	process, err := c.process(spec, believed, demos, rollouts)
 	if err != nil {
