@@ -215,8 +215,9 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 				found += ", " + unmet.what
 			}
 			kept := perChain * b.Chains
-			wanted := b.wantsMore(d.ValueStdError, kept) || d.BetaTail <= maxBetaTail && b.wantsMore(d.BetaStdError, kept)
-			if errors.Is(err, ErrHeavyTails) || err == nil && (wanted || b.Few != nil && b.Few(p)) { // samples are nearly independent: only more of them help
+			more := errors.Is(err, ErrHeavyTails) || err == nil && (b.wantsMore(d.ValueStdError, kept) ||
+				d.BetaTail <= maxBetaTail && b.wantsMore(d.BetaStdError, kept) || b.Few != nil && b.Few(p))
+			if more { // samples are nearly independent: only more of them help
 				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= limit {
 					perChain *= 2
 					next = 2 * total

@@ -14,7 +14,7 @@ import (
 
 // warmUp finds the posterior, the mass matrices, the step sizes and the shares, in quarters of the warm-up:
 //
-//  1. slice and Hamiltonian transitions in turn, with the prior's metric;
+//  1. single-coordinate and Hamiltonian transitions in turn, with the prior's metric;
 //  2. the same, collecting the curvature;
 //  3. the same with the mass matrix that this gives, collecting the curvature and the positions;
 //  4. step sizes of the Hamiltonian kernel and of the walk with the final mass matrices.
