@@ -423,7 +423,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		}
 		chosen = append(chosen, set.Trajectories[from:to]...)
 	}
-	if set, err = observe(ctx, o.demos, set, chosen, o.replay()); err != nil {
+	if set, err = observe(ctx, o.demos, set, chosen, o.python); err != nil {
 		return nil, nil, err
 	}
 	t := &neural.Task{
@@ -434,7 +434,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	}
 	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}
 	if o.aux != "" {
-		if o.auxiliary, err = readAux(ctx, o.aux, t, o.replay()); err != nil {
+		if o.auxiliary, err = readAux(ctx, o.aux, t, o.python); err != nil {
 			return nil, nil, err
 		}
 		run.Aux = o.auxiliary.Trajectories

@@ -152,6 +152,16 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 	if status != 1 || !strings.Contains(stderr, "kernel-setup install") {
 		t.Errorf("rollout without Python: status %d, %q", status, stderr)
 	}
+	_, stderr, status = runQVIRL("rollout", "--model", "bc", "--env", "CartPole-v1", "--backend", "go", "--python",
+		"another-python")
+	if status != 1 || !strings.Contains(stderr, "another-python") {
+		t.Errorf("rollout with another Python: status %d, %q", status, stderr)
+	}
+	for _, verb := range []string{"train", "plan", "score", "export"} {
+		if c, _, err := newRoot(definitions).Find([]string{verb}); err != nil || c.Flags().Lookup("python") == nil {
+			t.Errorf("%s has no --python, error %v", verb, err)
+		}
+	}
 }
 
 func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {

@@ -32,6 +32,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"stpes":                  {"train", "lunarlander", "--out", out, "--config", config},
 		"Steps = -17":            {"train", "highway", "--out", out, "--steps", "-17"},
 		"abacus":                 {"train", "CartPole-v1", "--out", out, "--backend", "abacus"},
+		"--option length":        {"train", "CartPole-v1", "--out", out, "--option", "length=long"},
 		"--step-timeout":         {"train", "CartPole-v1", "--out", out, "--backend", "go", "--step-timeout", "0s"},
 		"3 workers":              {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},
 		"/nowhere/python": {"train", "CartPole-v1", "--out", out, "--backend", "go", "--python",

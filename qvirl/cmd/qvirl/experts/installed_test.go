@@ -19,8 +19,8 @@ func TestEnvironmentsOfOnesOwn(t *testing.T) {
 		"evaluation_episodes": 1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	train := []string{"train", "Faulty-v0", "--import", "faulty", "--config", config, "--backend", "go", "--out", out,
-		"--python-path", "../../../../envs/gym/testdata"}
+	train := []string{"train", "Faulty-v0", "--import", "faulty", "--option", "shape=[3]", "--config", config,
+		"--backend", "go", "--out", out, "--python-path", "../../../../envs/gym/testdata"}
 	if err := os.WriteFile(filepath.Join(dir, "x.run.npz"), []byte("cannot go on"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,8 @@ func TestEnvironmentsOfOnesOwn(t *testing.T) {
 			t.Fatalf("%v: status %d, %s", args, status, stderr)
 		}
 	}
-	if set, err := demo.Read(demos); err != nil || set.Transitions() != 2000 {
+	set, err := demo.Read(demos)
+	if err != nil || set.Transitions() != 2000 || set.ObservationSize() != 3 || set.Made.Options["shape"] == nil {
 		t.Errorf("the demonstrations: %+v, error %v", set, err)
 	}
 }

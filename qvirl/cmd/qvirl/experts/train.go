@@ -15,6 +15,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -27,7 +28,7 @@ var presets = map[string]func() expert.Config{"lunarlander": expert.LunarLander,
 func newTrain() *cobra.Command {
 	var pool poolFlags
 	var out, config, on string
-	var imports []string
+	var imports, options []string
 	var seed uint64
 	var steps int
 	var force bool
@@ -58,6 +59,11 @@ such as their means and standard deviations: what is subtracted from each, and w
 				return err
 			}
 			c.Imports = append(c.Imports, imports...)
+			g := gym.Config{Options: c.Options}
+			if err := g.SetOptions(options); err != nil {
+				return err
+			}
+			c.Options = g.Options
 			if cmd.Flags().Changed("seed") {
 				c.Seed = seed
 			}
@@ -75,6 +81,8 @@ such as their means and standard deviations: what is subtracted from each, and w
 	f.Uint64Var(&seed, "seed", 1, "seed of everything random")
 	f.IntVar(&steps, "steps", 0, "about how many steps of the environments (default: the config's)")
 	f.StringSliceVar(&imports, "import", nil, "Python modules that register the environment")
+	f.StringArrayVar(&options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
+		"JSON; evaluate and demonstrate take it too")
 	f.StringVar(&on, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
 	pool.add(c)
