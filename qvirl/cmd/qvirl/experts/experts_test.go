@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 )
 
@@ -64,6 +66,22 @@ func TestFallen(t *testing.T) {
 	}
 	if e.Config.Best = true; fallen(e) != "" {
 		t.Error("the best network is said to be worse")
+	}
+}
+
+// TestUnscaled: numbers of a root mean square above 10 are told of by their places.
+func TestUnscaled(t *testing.T) {
+	episodes := []demo.Trajectory{{Observations: []float32{1, -9, 3e5, 1, 11, 3e5}}, // √((81 + 121 + 81)/3) < 10
+		{Observations: []float32{0, 9, 0}}}
+	if note := unscaled(episodes, 3); !strings.Contains(note, ": 2; ") || !strings.Contains(note, `{"center": […]`) {
+		t.Errorf("it says %q", note)
+	}
+	if note := unscaled(episodes[1:], 3); note != "" {
+		t.Errorf("of numbers below ten it says %q", note)
+	}
+	if note := unscaled([]demo.Trajectory{{Observations: slices.Repeat([]float32{20}, 24)}}, 12); !strings.Contains(note,
+		": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …; ") {
+		t.Errorf("of twelve it says %q", note)
 	}
 }
 

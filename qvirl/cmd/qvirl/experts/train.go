@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -122,6 +123,15 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	defer pool.Close()
 	if resumes {
 		fmt.Fprintf(stderr, "going on from %s\n", run)
+	} else if len(c.Center) == 0 && c.Memory == nil {
+		few, err := gym.Collect(ctx, pool, gym.RandomPolicy(pool.Spec().Actions), gym.CollectOptions{
+			Episodes: pool.Len(), MaxSteps: 100})
+		if err != nil {
+			return err
+		}
+		if note := unscaled(few, pool.Spec().Size()); note != "" {
+			fmt.Fprintln(stderr, "note:", note)
+		}
 	}
 	now := progress.Every(5 * time.Second)
 	options := expert.Options{
@@ -166,6 +176,34 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		fmt.Fprintln(stderr, "note:", note)
 	}
 	return nil
+}
+
+// unscaled says which numbers of the observations in some episodes are far above the size of one, which the network
+// sees as they are.
+func unscaled(episodes []demo.Trajectory, size int) string {
+	const far = 10
+	squares, n := make([]float64, size), 0
+	for _, t := range episodes {
+		for i, x := range t.Observations {
+			squares[i%size] += float64(x) * float64(x)
+		}
+		n += len(t.Observations) / size
+	}
+	var names []string
+	for i, s := range squares {
+		if s > far*far*float64(n) {
+			names = append(names, strconv.Itoa(i))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "…")
+	}
+	return fmt.Sprintf("numbers of the observations whose root mean square exceeds %d, which the network sees as they "+
+		"are: %s; --config with {\"center\": […], \"scale\": […]}, such as their means and standard deviations, "+
+		"brings them to the size of one", far, strings.Join(names, ", "))
 }
 
 // fallen says so where the learning curve of an expert, who is the last network, ends clearly below its highest point:
