@@ -27,6 +27,10 @@ func TestWrongCommandLines(t *testing.T) {
 	if err := os.WriteFile(config, []byte(`{"stpes": 3}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pond := filepath.Join(dir, "pond.npz")
+	if err := os.WriteFile(pond, []byte("PK"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	out, lander := filepath.Join(dir, "x.npz"), "../../../../results/expert-lunarlander/expert.npz"
 	for want, args := range map[string][]string{
 		`required flag(s) "out"`: {"train", "lunarlander"},
@@ -39,6 +43,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"3 workers":              {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},
 		"/nowhere/python": {"train", "CartPole-v1", "--out", out, "--backend", "go", "--python",
 			"/nowhere/python"},
+		"pond.npz is no expert's file":    {"evaluate", pond},
 		"absent.npz":                      {"evaluate", filepath.Join(dir, "absent.npz")},
 		"no such file":                    {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},
 		"--beta = -1":                     {"evaluate", lander, "--beta", "-1"},

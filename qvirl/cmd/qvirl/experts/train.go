@@ -149,7 +149,8 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	}
 	e, err := expert.Train(ctx, on, pool, c, options)
 	if errors.Is(err, expert.ErrCheckpoint) && force {
-		fmt.Fprintf(stderr, "note: --force: starting over: %v\n", err)
+		fmt.Fprintln(stderr, "note: --force: starting over:", strings.TrimSuffix(err.Error(),
+			"; "+expert.ErrCheckpoint.Error()))
 		if err := os.Remove(run); err != nil {
 			return err
 		}
