@@ -52,7 +52,7 @@ type trainOptions struct {
 func newTrain() *cobra.Command {
 	var o trainOptions
 	c := &cobra.Command{
-		Use:   "train --demos FILE --method METHOD --trajectories N --beta B --discount G --out DIR",
+		Use:   "train --demos FILE --method METHOD [--trajectories N] [--beta B] [--discount G] --out DIR",
 		Short: "Learn from demonstrations in an environment of continuous observations and discrete actions",
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
