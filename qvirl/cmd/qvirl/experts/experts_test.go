@@ -84,8 +84,8 @@ func TestUnscaled(t *testing.T) {
 	if note := unscaled(episodes[1:], 3); note != "" {
 		t.Errorf("of numbers below ten it says %q", note)
 	}
-	if note := unscaled([]demo.Trajectory{{Observations: slices.Repeat([]float32{20}, 24)}}, 12); !strings.Contains(note,
-		": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …; ") {
+	twelve := []demo.Trajectory{{Observations: slices.Repeat([]float32{20}, 24)}}
+	if note := unscaled(twelve, 12); !strings.Contains(note, ": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …; ") {
 		t.Errorf("of twelve it says %q", note)
 	}
 }
