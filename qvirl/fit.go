@@ -134,7 +134,7 @@ func FitBy(ctx context.Context, m Method, name string, problem *Problem, judging
 	}
 	why := Unjudgeable(problem)
 	if judging.Not {
-		why = "nobody asked"
+		why = "as was asked"
 	}
 	if why != "" {
 		return verdict.Unjudged(ctx, m, problem, why, progress)

@@ -131,7 +131,8 @@ func TestFitWithoutVerdict(t *testing.T) {
 		if !errors.Is(err, qvirl.ErrNotConverged) || r == nil {
 			t.Fatalf("%s: %v, %v", name, r, err)
 		}
-		if r.Converged || r.Returned != name || r.Diagnosis != nil || !strings.Contains(r.Reason, "nobody asked") {
+		if r.Converged || r.Returned != name || r.Diagnosis != nil ||
+			!strings.Contains(r.Reason, "it was not judged (as was asked)") {
 			t.Errorf("%s: %+v", name, r)
 		}
 		judged, _ := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithoutEscalation())

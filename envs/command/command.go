@@ -3,11 +3,13 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +69,7 @@ func EndSoon(ctx context.Context, stderr io.Writer, explain func(error) error) (
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true // errors are written here, once
 	checkArguments(root)
+	root.Version = cmp.Or(root.Version, version())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -80,6 +83,27 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		fmt.Fprintln(stderr, "error:", err)
 		return 1
 	}
+}
+
+// version returns that of the program's module, or the commit that it was built of where it has none.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text, state := info.Main.Version, ""
+	if text != "" && text != "(devel)" {
+		return text
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			text = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			state = ", changed since"
+		}
+	}
+	return cmp.Or(text, "(devel)") + state
 }
 
 // tellInterrupted writes the error of an interrupted command with the name of the signal, which not every error has.

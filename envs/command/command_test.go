@@ -77,6 +77,18 @@ func TestExecute(t *testing.T) {
 	}
 }
 
+// TestVersion: a program says its version, that of its build or its own.
+func TestVersion(t *testing.T) {
+	for own, want := range map[string]string{"": "x version " + version() + "\n", "2.1": "x version 2.1\n"} {
+		var out, errs strings.Builder
+		root := &cobra.Command{Use: "x", Version: own}
+		status := Execute(t.Context(), root, []string{"--version"}, &out, &errs)
+		if status != 0 || out.String() != want || version() == "" {
+			t.Errorf("status %d, %q, %s; want %q", status, out.String(), errs.String(), want)
+		}
+	}
+}
+
 func TestArgumentsAreNamed(t *testing.T) {
 	root := &cobra.Command{Use: "try"}
 	fit := func(*cobra.Command, []string) { t.Error("fit was run") }

@@ -70,6 +70,11 @@ func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
 			}
 			return set, err
 		}
+		if errors.Is(err, csv.ErrFieldCount) {
+			line, _ := rows.FieldPos(0)
+			return nil, fmt.Errorf("demo: %s, line %d: it has %d fields, want %d as the header has", name, line,
+				len(fields), rows.FieldsPerRecord)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("demo: %s: %w", name, err)
 		}

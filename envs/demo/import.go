@@ -211,6 +211,10 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 			s.fail("expert_logp", "its rows have the shape %v, want one number for each action", shape)
 		} else {
 			f.logProbs, o.Description.Actions = data, shape[0]
+			if i := slices.IndexFunc(f.actions, func(a int) bool { return a >= shape[0] }); i >= 0 {
+				s.fail("expert_logp", "its rows have %d numbers, want one for each action, and action[%d] is %d",
+					shape[0], i, f.actions[i])
+			}
 		}
 		for i := 0; s.err == nil && i < m; i++ {
 			sum := 0.0

@@ -205,6 +205,11 @@ func TestImportNamesTheFault(t *testing.T) {
 			a["expert_logp"] = npz.Floats([]float64{-1, -1,
 				-1}, 3)
 		}, `array "expert_logp"`},
+		"expert_logp of too few actions": {flatArrays(), func(a map[string]npz.Array) {
+			half := math.Log(1. / 2)
+			a["expert_logp"] = npz.Floats([]float64{half, half, half, half, half, half}, 3, 2)
+			copy(a["action"].Data, []float64{0, 2, 1})
+		}, `array "expert_logp": its rows have 2 numbers, want one for each action, and action[1] is 2`},
 		"logits": {flatArrays(), func(a map[string]npz.Array) {
 			sixth := math.Log(1. / 6)
 			a["expert_logp"] = npz.Floats([]float64{sixth, math.Log(1. / 2), math.Log(1. / 3), 0, math.Inf(-1),
@@ -239,7 +244,8 @@ func TestImportNamesTheFault(t *testing.T) {
 		"header":    {"a,b\n1,2\n", "episode, action"},
 		"twice":     {"episode,episode\n", "twice"},
 		"no rows":   {"episode,action,obs_0,next_obs_0\n", "no transitions"},
-		"short row": {"episode,action,obs_0,next_obs_0\n1,0,1\n", "wrong number of fields"},
+		"short row": {"episode,action,obs_0,next_obs_0\n1,0,1\n", "line 2: it has 3 fields, want 4 as the header has"},
+		"long row":  {"episode,action,obs_0,next_obs_0\n1,0,1,2\n1,0,2,3,4\n", "line 3: it has 5 fields, want 4"},
 		"gap": {"episode,action,obs_0,next_obs_0,obs_2,next_obs_2\n1,0,1,2,3,4\n",
 			`"obs_2", but obs_1 or next_obs_1 is missing`},
 		"no next": {"episode,action,obs_0,obs_1,next_obs_0\n1,0,1,2,3\n",

@@ -2,6 +2,7 @@ package expert
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -15,6 +16,8 @@ type Config struct {
 	// Environment is the id in Gymnasium's registry, and Imports are the modules that register it.
 	Environment string   `json:"environment"`
 	Imports     []string `json:"imports,omitempty"`
+	// Options are keyword arguments of the environment's constructor.
+	Options map[string]any `json:"options,omitempty"`
 	// Memory lets the expert of an Atari game see bytes of the console's memory, where those who learn from it see
 	// the screen.
 	Memory *gym.Memory `json:"memory,omitempty"`
@@ -262,6 +265,7 @@ func (c Config) Gym(workers int) (gym.Config, error) {
 	if m := c.Memory; m != nil {
 		g = gym.AtariMemory(c.Environment, *m)
 	}
+	g.Options = c.options(g.Options)
 	g.Workers, g.EnvsPerWorker, g.Autoreset = workers, c.Environments/workers, gym.Disabled
 	return g, nil
 }
@@ -269,10 +273,23 @@ func (c Config) Gym(workers int) (gym.Config, error) {
 // Shown returns the config of the environment as those see it who learn from the expert's demonstrations: gym.Atari's
 // where the expert sees the memory, and otherwise the expert's own.
 func (c Config) Shown() gym.Config {
+	g := gym.Config{ID: c.Environment, Imports: c.Imports}
 	if c.Memory != nil {
-		return gym.Atari(c.Environment)
+		g = gym.Atari(c.Environment)
 	}
-	return gym.Config{ID: c.Environment, Imports: c.Imports}
+	g.Options = c.options(g.Options)
+	return g
+}
+
+// options returns the constructor's arguments: the given ones, and the config's, which win.
+func (c Config) options(given map[string]any) map[string]any {
+	if len(c.Options) == 0 {
+		return given
+	}
+	all := map[string]any{}
+	maps.Copy(all, given)
+	maps.Copy(all, c.Options)
+	return all
 }
 
 // checkAlike refuses an Alike that is not of so many actions.

@@ -1,6 +1,7 @@
 package expert
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -42,6 +43,26 @@ func TestConfigs(t *testing.T) {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("a wrong %s: error %v", name, err)
 		}
+	}
+}
+
+// TestOptionsAreTheEnvironments: those of the config make the environments, beside those that a game's have anyway.
+func TestOptionsAreTheEnvironments(t *testing.T) {
+	c := Default("LunarLander-v3")
+	c.Options = map[string]any{"gravity": -3.5}
+	g, err := c.Gym(2)
+	if err != nil || g.Options["gravity"] != -3.5 || c.Shown().Options["gravity"] != -3.5 {
+		t.Errorf("the environments have %v, those who learn see %v, error %v", g.Options, c.Shown().Options, err)
+	}
+	c = Pong()
+	c.Options = map[string]any{"frameskip": 2}
+	want := map[string]any{"frameskip": 2, "repeat_action_probability": 0}
+	if got := c.Shown().Options; !maps.Equal(got, want) {
+		t.Errorf("of a game %v, want %v", got, want)
+	}
+	want["obs_type"] = "ram"
+	if g, err := c.Gym(2); err != nil || !maps.Equal(g.Options, want) {
+		t.Errorf("of a game's memory %v, error %v, want %v", g.Options, err, want)
 	}
 }
 

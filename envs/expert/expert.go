@@ -111,7 +111,8 @@ func Open(path string) (*Expert, error) {
 	beside := demo.DescriptionPath(path)
 	var d fileDescription
 	if err := demo.ReadDescription(beside, expertFormat, &d); err != nil {
-		return nil, fmt.Errorf("expert: %w", err)
+		return nil, fmt.Errorf("expert: %s is no expert's file with its description beside it, as \"qvirl expert "+
+			"train\" writes them: %w", path, err)
 	}
 	if err := d.Config.Validate(); err != nil {
 		return nil, fmt.Errorf("%w, in %s", err, beside)

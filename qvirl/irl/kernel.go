@@ -104,7 +104,11 @@ func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, err
 // kernelScales returns n scales, which are given one for all or one for each.
 func kernelScales(what, of string, given []float64, n int) ([]float64, error) {
 	if len(given) != 1 && len(given) != n {
-		return nil, fmt.Errorf("irl: kernel %s: got %d numbers, want 1 or %d, one for each %s", what, len(given), n, of)
+		want := fmt.Sprintf("1 or %d, one for each %s", n, of)
+		if n == 1 {
+			want = "1, as there is one " + of
+		}
+		return nil, fmt.Errorf("irl: kernel %s: got %d numbers, want %s", what, len(given), want)
 	}
 	for i, s := range given {
 		if err := checkScale(fmt.Sprintf("kernel %s[%d]", what, i), s); err != nil {

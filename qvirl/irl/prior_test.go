@@ -378,6 +378,12 @@ func TestKernels(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+	two := good
+	two.Lengthscale = []float64{1, 2}
+	if _, err := KernelPrior(two, mat.NewDense(3, 1, nil), make([]float64, 3)); err == nil ||
+		!strings.HasSuffix(err.Error(), "kernel lengthscale: got 2 numbers, want 1, as there is one feature") {
+		t.Errorf("two lengthscales of one feature: error %v", err)
+	}
 	if _, err := KernelPrior(good, features, nil); err == nil {
 		t.Error("a mean of another length was accepted")
 	}

@@ -69,12 +69,40 @@ func JSON(config any, object []byte) error {
 			}
 			return fmt.Errorf("%w: there is no field %s; %s", Err, name, others)
 		}
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			return fmt.Errorf("%w: %s", Err, typeError(wrong))
+		}
 		return fmt.Errorf("%w: %w", Err, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: there is more after the JSON object", Err)
 	}
 	return nil
+}
+
+// typeError says which field got what, and what it wants.
+func typeError(e *json.UnmarshalTypeError) string {
+	got, isNumber := strings.CutPrefix(e.Value, "number ") // the number follows
+	if !isNumber {
+		got = map[string]string{"array": "an array", "object": "an object"}[got]
+		got = cmp.Or(got, "a "+strings.Replace(e.Value, "bool", "truth value", 1))
+	}
+	want := "an object"
+	switch k := e.Type.Kind(); {
+	case k == reflect.Bool:
+		want = "true or false"
+	case k >= reflect.Int && k <= reflect.Int64:
+		want = "a whole number"
+	case k >= reflect.Uint && k <= reflect.Uintptr:
+		want = "a whole number that is not negative"
+	case k == reflect.Float32 || k == reflect.Float64:
+		want = "a number"
+	case k == reflect.String:
+		want = "a string"
+	case k == reflect.Slice || k == reflect.Array:
+		want = "an array"
+	}
+	return strings.TrimPrefix(e.Field+": got ", ": ") + got + ", want " + want
 }
 
 // siblings returns the fields of the struct, in a type or in its fields, for which a JSON object has one of the given

@@ -19,18 +19,21 @@ type config struct {
 func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	for text, want := range map[string]string{
-		`{"Training": {"Steps": 3}}`:  "",
-		``:                            "want a JSON object",
-		`null`:                        "want a JSON object",
-		`{"rate": 3`:                  "unexpected EOF",
-		`{} {}`:                       "more after the JSON object",
-		`[3]`:                         "cannot unmarshal array",
-		`{"rate": "x"}`:               "cannot unmarshal string",
-		`{"Rates": 3}`:                `no field "Rates"; there is Training, rate, Nothing`,
-		`{"Steps": 3}`:                `no field "Steps"; there is Training, rate, Nothing`,
-		`{"Nothing": {"Steps": 3}}`:   `no field "Steps"; there are no such settings`,
-		`{"Training": {"Stepz": 3}}`:  `no field "Stepz"; there is Steps, Batch`,
-		`{"Training": {"hidden": 3}}`: `no field "hidden"; there is Steps, Batch`,
+		`{"Training": {"Steps": 3}}`:    "",
+		``:                              "want a JSON object",
+		`null`:                          "want a JSON object",
+		`{"rate": 3`:                    "unexpected EOF",
+		`{} {}`:                         "more after the JSON object",
+		`[3]`:                           "config: got an array, want an object",
+		`{"rate": "x"}`:                 "config: rate: got a string, want a number",
+		`{"Training": {"Steps": 2.5}}`:  "config: Training.Steps: got 2.5, want a whole number",
+		`{"Training": {"Batch": true}}`: "Training.Batch: got a truth value, want a whole number",
+		`{"Training": "Steps"}`:         "config: Training: got a string, want an object",
+		`{"Rates": 3}`:                  `no field "Rates"; there is Training, rate, Nothing`,
+		`{"Steps": 3}`:                  `no field "Steps"; there is Training, rate, Nothing`,
+		`{"Nothing": {"Steps": 3}}`:     `no field "Steps"; there are no such settings`,
+		`{"Training": {"Stepz": 3}}`:    `no field "Stepz"; there is Steps, Batch`,
+		`{"Training": {"hidden": 3}}`:   `no field "hidden"; there is Steps, Batch`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

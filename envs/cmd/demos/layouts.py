@@ -42,6 +42,8 @@ def minari(path):
         for name in names:
             e = f[name]
             for part in ("observations", "actions"):
+                if part not in e:
+                    fail(f"{name}/{part} is missing")
                 if not isinstance(e.get(part), h5py.Dataset):
                     fail(f"{name}/{part} is no array: spaces of several parts are not read; flatten them first")
             seed = e.attrs.get("seed")

@@ -144,6 +144,18 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 			t.Errorf("status %d, %q, want %q", status, stderr, want)
 		}
 	}
+	if exec.Command(python, "-I", "-c", "import h5py").Run() == nil {
+		part := filepath.Join(t.TempDir(), "part.hdf5")
+		const script = "import sys, h5py; " +
+			"h5py.File(sys.argv[1], 'w').create_dataset('episode_0/observations', data=[[0.5]])"
+		if err := exec.Command(python, "-I", "-c", script, part).Run(); err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr := run(t, "convert", part, "--out", filepath.Join(t.TempDir(), "x.npz"))
+		if status != 1 || !strings.Contains(stderr, "episode_0/actions is missing") {
+			t.Errorf("without actions: status %d, %q", status, stderr)
+		}
+	}
 	// What is none of these says so.
 	empty := t.TempDir()
 	for want, path := range map[string]string{"it holds no episodes": empty, "absent.hdf5": "absent.hdf5"} {

@@ -17,7 +17,7 @@ import (
 // exportOptions are the flags of export.
 type exportOptions struct {
 	model, demos, out, backend string
-	pythonPath                 []string
+	python                     gym.ReplayOptions
 	episode, draws             int
 	seed                       uint64
 	force                      bool
@@ -49,7 +49,7 @@ standard deviation says nothing there, and means may lie many prior standard dev
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the draws")
 	f.StringVar(&o.out, "out", "", "file for the draws, ending in .nc (required)")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
+	addPython(c, &o.python)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	o.memory.AddTo(c)
 	for _, name := range []string{"model", "demos", "out"} {
@@ -90,8 +90,7 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[o.episode:o.episode+1],
-		gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[o.episode:o.episode+1], o.python); err != nil {
 		return err
 	}
 	t := &set.Trajectories[0]

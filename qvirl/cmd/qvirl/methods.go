@@ -9,23 +9,38 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 func newMethods() *cobra.Command {
-	return &cobra.Command{
+	var trained bool
+	c := &cobra.Command{
 		Use:   "methods [NAME]",
 		Short: "List the methods that fit problems, or show the default config of one",
 		Long: `methods lists the methods that fit rewards to problems on finite MDPs, the recommended one first. With a
 NAME it prints the default config of that method as JSON: a file for fit --config holds only the fields
-to change.`,
+to change. With --train it does so for the methods of "qvirl train", which learn in continuous spaces, and for
+train --config.`,
 		Example: `  qvirl methods
-  qvirl methods qvirl-matched`,
+  qvirl methods qvirl-matched
+  qvirl methods --train qvirl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if trained && len(args) == 0 {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), listMethods())
+				return err
+			}
 			if len(args) == 1 {
 				config, err := qvirl.MethodConfig(args[0])
-				if err != nil {
-					return err
+				if trained || err != nil {
+					learns, none := catalogue.Find(args[0])
+					if none != nil && trained {
+						return none
+					}
+					if none != nil {
+						return err
+					}
+					config = learns.Default
 				}
 				return atomicfile.EncodeJSON(cmd.OutOrStdout(), config)
 			}
@@ -36,4 +51,6 @@ to change.`,
 			return w.Flush()
 		},
 	}
+	c.Flags().BoolVar(&trained, "train", false, "the methods of train")
+	return c
 }

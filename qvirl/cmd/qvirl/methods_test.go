@@ -3,9 +3,13 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // TestMethods lists the methods, and shows a config that fit takes.
@@ -39,5 +43,36 @@ func TestMethods(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	} else {
 		expect(t, "methods", errs, "magic", "qvirl-matched, qvirl, ")
+	}
+}
+
+// TestMethodsOfTrain are listed, and each shows a config that train takes and that changes nothing.
+func TestMethodsOfTrain(t *testing.T) {
+	_, list, _ := run(t, "methods", "--train")
+	for _, name := range catalogue.Names() {
+		expect(t, "methods --train", list, name)
+		status, out, errs := run(t, "methods", "--train", name)
+		if status != 0 {
+			t.Fatal(errs)
+		}
+		m, err := catalogue.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := m.New(neural.Default(), []byte(out))
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		if usual, err := m.New(neural.Default()); err != nil || !reflect.DeepEqual(given.Config(), usual.Config()) {
+			t.Errorf("%s: with the config shown %+v, without %+v, error %v", name, given.Config(), usual, err)
+		}
+	}
+	_, whole, _ := run(t, "methods", "--train", "bc")
+	if _, short, errs := run(t, "methods", "bc"); short != whole || !strings.Contains(short, "LearningRate") {
+		t.Errorf("without --train bc shows %q, %s", short, errs)
+	}
+	if status, _, errs := run(t, "methods", "--train", "magic"); status != 1 ||
+		!strings.Contains(errs, "there are qvirl, ") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 }

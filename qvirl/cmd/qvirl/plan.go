@@ -166,7 +166,7 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 		}
 		out = append(out, set.Trajectories[i])
 	}
-	if set, err = observe(ctx, o.demos, set, out, o.replay()); err != nil {
+	if set, err = observe(ctx, o.demos, set, out, o.python); err != nil {
 		return nil, nil, err
 	}
 	return set.Trajectories, used, nil

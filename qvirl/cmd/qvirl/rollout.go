@@ -24,10 +24,11 @@ import (
 
 // environmentOptions are the flags that say how an environment is made.
 type environmentOptions struct {
-	env                          string
-	imports, options, pythonPath []string
-	maxSteps                     int
-	stepTimeout                  time.Duration
+	env              string
+	imports, options []string
+	python           gym.ReplayOptions
+	maxSteps         int
+	stepTimeout      time.Duration
 }
 
 // add adds the flags; use says what the environment is for.
@@ -37,10 +38,17 @@ func (o *environmentOptions) add(c *cobra.Command, use string) {
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in "+
 		"JSON")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
+	addPython(c, &o.python)
 	f.IntVar(&o.maxSteps, "max-steps", 0, "end episodes of that environment after so many steps, if it has no "+
 		"shorter limit (default: its own limit)")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)
+}
+
+// addPython adds the flags that say which Python runs environments, and plays trajectories again that are kept as seeds
+// and actions.
+func addPython(c *cobra.Command, o *gym.ReplayOptions) {
+	c.Flags().StringVar(&o.Python, "python", "", gym.PythonHelp)
+	c.Flags().StringArrayVar(&o.PythonPath, "python-path", nil, gym.PythonPathHelp)
 }
 
 // rolloutOptions are the flags of rollout.
@@ -197,7 +205,7 @@ func (o *environmentOptions) config(episodes int) (gym.Config, error) {
 		c = gym.Atari(o.env)
 	}
 	c.Imports, c.Autoreset = append(c.Imports, o.imports...), gym.Disabled
-	c.PythonPath = o.pythonPath
+	c.Python, c.PythonPath = o.python.Python, o.python.PythonPath
 	if strings.HasPrefix(o.env, "highway-") {
 		c.Imports = append(c.Imports, "highway_env")
 	}
@@ -222,9 +230,4 @@ func (o *environmentOptions) made() []string {
 		return o.options
 	}
 	return append(slices.Clone(o.options), fmt.Sprintf("--max-steps %d", o.maxSteps))
-}
-
-// replay returns where trajectories that are kept as seeds and actions are played again.
-func (o *environmentOptions) replay() gym.ReplayOptions {
-	return gym.ReplayOptions{PythonPath: o.pythonPath}
 }

@@ -15,7 +15,7 @@ import (
 // scoreOptions are the flags of score.
 type scoreOptions struct {
 	model, demos, episodes, backend string
-	pythonPath                      []string
+	python                          gym.ReplayOptions
 	asJSON                          bool
 }
 
@@ -51,7 +51,7 @@ than there was without it.`,
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
 	f.StringVar(&o.demos, "demos", "", "file with demonstrations, as train takes it (required)")
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes A, …, B−1 of the file, counted from 0 (default: all)")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
+	addPython(c, &o.python)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write the result as JSON")
 	c.MarkFlagRequired("model")
@@ -110,8 +110,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 		return err
 	}
 	all := set.Trajectories
-	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end],
-		gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end], o.python); err != nil {
 		return err
 	}
 	s, err := neural.Score(m, set.Trajectories, nil)

@@ -52,7 +52,7 @@ type trainOptions struct {
 func newTrain() *cobra.Command {
 	var o trainOptions
 	c := &cobra.Command{
-		Use:   "train --demos FILE --method METHOD --trajectories N --beta B --discount G --out DIR",
+		Use:   "train --demos FILE --method METHOD [--trajectories N] [--beta B] [--discount G] --out DIR",
 		Short: "Learn from demonstrations in an environment of continuous observations and discrete actions",
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
@@ -259,8 +259,8 @@ func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) e
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
 			"--branches: want the environment to take them in, --env, and no --successors"),
-		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: then --env has no use, but for "+
-			"--successors and --branches"),
+		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: want --env with --successors or "+
+			"--branches, which alone use an environment then"),
 		check.That(o.successors == 1 || o.env != "", "--successors %d: want the environment to draw them in, --env",
 			o.successors),
 		check.That(o.discount >= 0 && o.discount < 1, "--discount %g: want 0 ≤ γ < 1", o.discount)); err != nil {
@@ -292,7 +292,8 @@ func (o *trainOptions) learn(cmd *cobra.Command, method neural.Method, task *neu
 	stderr := cmd.ErrOrStderr()
 	model, err := o.fit(cmd.Context(), method, task, report, stderr)
 	if errors.Is(err, neural.ErrCheckpoint) && o.force {
-		fmt.Fprintf(stderr, "note: --force: starting over: %v\n", err)
+		fmt.Fprintln(stderr, "note: --force: starting over:", strings.TrimSuffix(err.Error(),
+			"; "+neural.ErrCheckpoint.Error()))
 		if err := os.RemoveAll(task.Checkpoint); err != nil {
 			return nil, fmt.Errorf("removing the checkpoint: %w", err)
 		}
@@ -423,7 +424,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		}
 		chosen = append(chosen, set.Trajectories[from:to]...)
 	}
-	if set, err = observe(ctx, o.demos, set, chosen, o.replay()); err != nil {
+	if set, err = observe(ctx, o.demos, set, chosen, o.python); err != nil {
 		return nil, nil, err
 	}
 	t := &neural.Task{
@@ -434,7 +435,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	}
 	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}
 	if o.aux != "" {
-		if o.auxiliary, err = readAux(ctx, o.aux, t, o.replay()); err != nil {
+		if o.auxiliary, err = readAux(ctx, o.aux, t, o.python); err != nil {
 			return nil, nil, err
 		}
 		run.Aux = o.auxiliary.Trajectories

@@ -152,6 +152,16 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 	if status != 1 || !strings.Contains(stderr, "kernel-setup install") {
 		t.Errorf("rollout without Python: status %d, %q", status, stderr)
 	}
+	_, stderr, status = runQVIRL("rollout", "--model", "bc", "--env", "CartPole-v1", "--backend", "go", "--python",
+		"another-python")
+	if status != 1 || !strings.Contains(stderr, "another-python") {
+		t.Errorf("rollout with another Python: status %d, %q", status, stderr)
+	}
+	for _, verb := range []string{"train", "plan", "score", "export"} {
+		if c, _, err := newRoot(definitions).Find([]string{verb}); err != nil || c.Flags().Lookup("python") == nil {
+			t.Errorf("%s has no --python, error %v", verb, err)
+		}
+	}
 }
 
 func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
@@ -192,7 +202,7 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		"no use for auxiliary":    with("--method", "bc", "--beta", "1", "--aux", "demos.npz"),
 		"draw them in, --env":     with("--method", "qvirl", "--beta", "1", "--successors", "2"),
 		"--successors 0":          with("--method", "qvirl", "--beta", "1", "--successors", "0"),
-		"--explore=false":         with("--method", "qvirl", "--beta", "1", "--explore=false"),
+		"want --env with --succ":  with("--method", "qvirl", "--beta", "1", "--explore=false"),
 		"--option foo":            with("--method", "qvirl", "--beta", "1", "--env", "CartPole-v1", "--option", "foo"),
 		"LearnRate":               with("--method", "bc", "--beta", "1", "--config", "bad.json"),
 		"--discount 1: want":      with("--method", "bc", "--beta", "1", "--discount", "1"),
@@ -387,7 +397,7 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 		t.Errorf("with a checkpoint that cannot be gone on from: status %d, %q", status, stderr)
 	}
 	if _, stderr, status := runQVIRL(args("--force")...); status != 0 ||
-		!strings.Contains(stderr, "note: --force: starting over") {
+		!strings.Contains(stderr, "note: --force: starting over") || strings.Contains(stderr, "remove it") {
 		t.Errorf("with --force beside: status %d, %q", status, stderr)
 	}
 }

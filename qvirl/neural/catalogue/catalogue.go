@@ -43,6 +43,9 @@ type Method struct {
 	// how rational the expert is.
 	Aux, Beta bool
 
+	// Default is the Config that train starts from, to be shown as JSON.
+	Default any
+
 	build func(training neural.Config, overrides [][]byte) (neural.Method, error)
 	load  func(dir, backend string) (neural.Model, error)
 }
@@ -70,6 +73,7 @@ var methods = []Method{
 // single returns the method of one model with a default objective.
 func single[O neural.Objective](name, short string, aux, beta bool, objective O) Method {
 	return Method{Name: name, Short: short, Aux: aux, Beta: beta, load: load[O],
+		Default: Config[O]{Training: neural.Default(), Objective: objective},
 		build: func(training neural.Config, overrides [][]byte) (neural.Method, error) {
 			c := Config[O]{Training: training, Objective: objective}
 			if err := c.lay(overrides); err != nil {
@@ -88,7 +92,9 @@ func ensemble[O neural.Objective](name, of, short string, aux bool, objective O)
 	load := func(dir, backend string) (neural.Model, error) {
 		return neural.LoadEnsemble(dir, func(dir string) (neural.Model, error) { return load[O](dir, backend) })
 	}
-	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: load,
+	standard := Config[O]{Training: neural.Default(), Objective: objective, Members: members}
+	standard.Training.Folds = 0
+	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: load, Default: standard,
 		build: func(training neural.Config, overrides [][]byte) (neural.Method, error) {
 			training.Folds = 0
 			c := Config[O]{Training: training, Objective: objective, Members: members}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 )
 
@@ -25,6 +27,10 @@ func TestWrongCommandLines(t *testing.T) {
 	if err := os.WriteFile(config, []byte(`{"stpes": 3}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pond := filepath.Join(dir, "pond.npz")
+	if err := os.WriteFile(pond, []byte("PK"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	out, lander := filepath.Join(dir, "x.npz"), "../../../../results/expert-lunarlander/expert.npz"
 	for want, args := range map[string][]string{
 		`required flag(s) "out"`: {"train", "lunarlander"},
@@ -32,10 +38,12 @@ func TestWrongCommandLines(t *testing.T) {
 		"stpes":                  {"train", "lunarlander", "--out", out, "--config", config},
 		"Steps = -17":            {"train", "highway", "--out", out, "--steps", "-17"},
 		"abacus":                 {"train", "CartPole-v1", "--out", out, "--backend", "abacus"},
+		"--option length":        {"train", "CartPole-v1", "--out", out, "--option", "length=long"},
 		"--step-timeout":         {"train", "CartPole-v1", "--out", out, "--backend", "go", "--step-timeout", "0s"},
 		"3 workers":              {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},
 		"/nowhere/python": {"train", "CartPole-v1", "--out", out, "--backend", "go", "--python",
 			"/nowhere/python"},
+		"pond.npz is no expert's file":    {"evaluate", pond},
 		"absent.npz":                      {"evaluate", filepath.Join(dir, "absent.npz")},
 		"no such file":                    {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},
 		"--beta = -1":                     {"evaluate", lander, "--beta", "-1"},
@@ -63,6 +71,22 @@ func TestFallen(t *testing.T) {
 	}
 	if e.Config.Best = true; fallen(e) != "" {
 		t.Error("the best network is said to be worse")
+	}
+}
+
+// TestUnscaled: numbers of a root mean square above 10 are told of by their places.
+func TestUnscaled(t *testing.T) {
+	episodes := []demo.Trajectory{{Observations: []float32{1, -9, 3e5, 1, 11, 3e5}}, // √((81 + 121 + 81)/3) < 10
+		{Observations: []float32{0, 9, 0}}}
+	if note := unscaled(episodes, 3); !strings.Contains(note, ": 2; ") || !strings.Contains(note, `{"center": […]`) {
+		t.Errorf("it says %q", note)
+	}
+	if note := unscaled(episodes[1:], 3); note != "" {
+		t.Errorf("of numbers below ten it says %q", note)
+	}
+	twelve := []demo.Trajectory{{Observations: slices.Repeat([]float32{20}, 24)}}
+	if note := unscaled(twelve, 12); !strings.Contains(note, ": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …; ") {
+		t.Errorf("of twelve it says %q", note)
 	}
 }
 

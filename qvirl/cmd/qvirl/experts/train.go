@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -27,7 +29,7 @@ var presets = map[string]func() expert.Config{"lunarlander": expert.LunarLander,
 func newTrain() *cobra.Command {
 	var pool poolFlags
 	var out, config, on string
-	var imports []string
+	var imports, options []string
 	var seed uint64
 	var steps int
 	var force bool
@@ -58,6 +60,11 @@ such as their means and standard deviations: what is subtracted from each, and w
 				return err
 			}
 			c.Imports = append(c.Imports, imports...)
+			g := gym.Config{Options: c.Options}
+			if err := g.SetOptions(options); err != nil {
+				return err
+			}
+			c.Options = g.Options
 			if cmd.Flags().Changed("seed") {
 				c.Seed = seed
 			}
@@ -75,6 +82,8 @@ such as their means and standard deviations: what is subtracted from each, and w
 	f.Uint64Var(&seed, "seed", 1, "seed of everything random")
 	f.IntVar(&steps, "steps", 0, "about how many steps of the environments (default: the config's)")
 	f.StringSliceVar(&imports, "import", nil, "Python modules that register the environment")
+	f.StringArrayVar(&options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
+		"JSON; evaluate and demonstrate take it too")
 	f.StringVar(&on, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
 	pool.add(c)
@@ -114,6 +123,15 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	defer pool.Close()
 	if resumes {
 		fmt.Fprintf(stderr, "going on from %s\n", run)
+	} else if len(c.Center) == 0 && c.Memory == nil {
+		few, err := gym.Collect(ctx, pool, gym.RandomPolicy(pool.Spec().Actions), gym.CollectOptions{
+			Episodes: pool.Len(), MaxSteps: 100})
+		if err != nil {
+			return err
+		}
+		if note := unscaled(few, pool.Spec().Size()); note != "" {
+			fmt.Fprintln(stderr, "note:", note)
+		}
 	}
 	now := progress.Every(5 * time.Second)
 	options := expert.Options{
@@ -131,7 +149,8 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	}
 	e, err := expert.Train(ctx, on, pool, c, options)
 	if errors.Is(err, expert.ErrCheckpoint) && force {
-		fmt.Fprintf(stderr, "note: --force: starting over: %v\n", err)
+		fmt.Fprintln(stderr, "note: --force: starting over:", strings.TrimSuffix(err.Error(),
+			"; "+expert.ErrCheckpoint.Error()))
 		if err := os.Remove(run); err != nil {
 			return err
 		}
@@ -158,6 +177,34 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		fmt.Fprintln(stderr, "note:", note)
 	}
 	return nil
+}
+
+// unscaled says which numbers of the observations in some episodes are far above the size of one, which the network
+// sees as they are.
+func unscaled(episodes []demo.Trajectory, size int) string {
+	const far = 10
+	squares, n := make([]float64, size), 0
+	for _, t := range episodes {
+		for i, x := range t.Observations {
+			squares[i%size] += float64(x) * float64(x)
+		}
+		n += len(t.Observations) / size
+	}
+	var names []string
+	for i, s := range squares {
+		if s > far*far*float64(n) {
+			names = append(names, strconv.Itoa(i))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "…")
+	}
+	return fmt.Sprintf("numbers of the observations whose root mean square exceeds %d, which the network sees as they "+
+		"are: %s; --config with {\"center\": […], \"scale\": […]}, such as their means and standard deviations, "+
+		"brings them to the size of one", far, strings.Join(names, ", "))
 }
 
 // fallen says so where the learning curve of an expert, who is the last network, ends clearly below its highest point:
