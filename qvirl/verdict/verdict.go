@@ -143,13 +143,13 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	case !ok:
 		refine("its computation has not converged: %s", why)
 	case max(d.Mean, d.ValueMean, d.Beta) > MaxMean:
-		refine("a mean is off by %.3f posterior standard deviations, more than %g",
+		refine("a mean is off by %.4f posterior standard deviations, more than %g",
 			max(d.Mean, d.ValueMean, d.Beta), MaxMean)
 	case max(d.Std, d.ValueStd, d.BetaStd) > MaxStd:
-		refine("a standard deviation is off by %.1f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, d.BetaStd),
+		refine("a standard deviation is off by %.2f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, d.BetaStd),
 			100*MaxStd)
 	case d.Policy > MaxPolicy:
-		refine("the policy of a state is off by %.3f in total variation, more than %g", d.Policy, MaxPolicy)
+		refine("the policy of a state is off by %.4f in total variation, more than %g", d.Policy, MaxPolicy)
 	case math.IsNaN(d.KHat):
 		refine("it or the prior has no density to tell its tails by")
 	case d.KHat > MaxKHat:
