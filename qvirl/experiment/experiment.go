@@ -211,8 +211,8 @@ func (p *Plan) validate() error {
 				"want each thing once", p.Experiment, u.Name)
 		}
 		if !namePattern.MatchString(u.Name) || u.Run == nil || u.Owns == nil && len(p.Units) > 1 {
-			return fmt.Errorf("experiment: %s: unit %d, %q: want a file name, a function that runs it, and one that tells "+
-				"its rows", p.Experiment, i, u.Name)
+			return fmt.Errorf("experiment: %s: unit %d, %q: want a file name, a function that runs it, and one that "+
+				"tells its rows", p.Experiment, i, u.Name)
 		}
 		seen[u.Name] = true
 	}

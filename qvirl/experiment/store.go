@@ -85,8 +85,8 @@ func openStore(dir string) (store, error) {
 	return s, nil
 }
 
-// checkOwner refuses a folder that is to hold, or holds, results of another experiment, and one whose rows are of another
-// scale, unless all of them are the plan's as well.
+// checkOwner refuses a folder that is to hold, or holds, results of another experiment, and one whose rows are of
+// another scale, unless all of them are the plan's as well.
 func (s store) checkOwner() error {
 	var owners []string
 	if had, err := openStore(s.dir); err == nil {
@@ -103,8 +103,8 @@ func (s store) checkOwner() error {
 		}
 	}
 	if err == nil && record.Scale != s.plan.Scale && slices.ContainsFunc(record.Units, s.isNot) {
-		return fmt.Errorf("experiment: %s holds %d rows of %s at scale %s, in place of which would be those at scale %s; "+
-			"use another folder, or remove this one", s.dir, record.Rows, record.Experiment, record.Scale, s.plan.Scale)
+		return fmt.Errorf("experiment: %s holds %d rows of %s at scale %s, in place of which would be those at scale "+
+			"%s; use another folder, or remove this one", s.dir, record.Rows, record.Experiment, record.Scale, s.plan.Scale)
 	}
 	return nil
 }

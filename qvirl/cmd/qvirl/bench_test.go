@@ -55,7 +55,8 @@ func TestBenchOfNothing(t *testing.T) {
 // TestBenchWithoutSizesShowsWhatIsStored, and draws it.
 func TestBenchWithoutSizesShowsWhatIsStored(t *testing.T) {
 	dir := t.TempDir()
-	if err := cost.Write(dir, []cost.Cost{{States: 2116, Method: "qvirl", Seconds: 3, Processor: 4, PeakMiB: 5}}, nil); err != nil {
+	stored := []cost.Cost{{States: 2116, Method: "qvirl", Seconds: 3, Processor: 4, PeakMiB: 5}}
+	if err := cost.Write(dir, stored, nil); err != nil {
 		t.Fatal(err)
 	}
 	status, out, errs := run(t, "bench", "--sizes", "", "--out", dir)

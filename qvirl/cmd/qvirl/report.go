@@ -107,8 +107,8 @@ func resultsOf(name, dir string) ([]experiment.Row, *experiment.Record, error) {
 // tellMissing says that the rows are those of a run that lacks units.
 func tellMissing(w io.Writer, r *experiment.Record, dir string) {
 	if !r.Complete {
-		fmt.Fprintf(w, "note: the run in %s is incomplete: %d of %d units are missing, and the tables are of the others\n",
-			dir, len(r.Missing), len(r.Missing)+len(r.Units))
+		fmt.Fprintf(w, "note: the run in %s is incomplete: %d of %d units are missing, and the tables are of the "+
+			"others\n", dir, len(r.Missing), len(r.Missing)+len(r.Units))
 	}
 }
 

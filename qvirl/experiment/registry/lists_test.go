@@ -10,9 +10,8 @@ import (
 )
 
 // listed are the fields of configs whose entries are units, or rows of them, of their own.
-var listed = []string{"At", "Betas", "Demos", "Draws", "Experts", "Families", "Games", "HeldOut", "Judged", "KLWeights",
-	"KnownStds", "Lambdas", "Learners", "Methods", "Networks", "Problems", "ReferenceAt", "Runs", "Seeds", "Sides", "Sizes",
-	"Suspects", "Transitions"}
+var listed = strings.Fields("At Betas Demos Draws Experts Families Games HeldOut Judged KLWeights KnownStds Lambdas " +
+	"Learners Methods Networks Problems ReferenceAt Runs Seeds Sides Sizes Suspects Transitions")
 
 // TestNothingIsListedTwice: each list of each config, with its first entry again, is refused before a unit is computed.
 func TestNothingIsListedTwice(t *testing.T) {
