@@ -104,7 +104,8 @@ func (s store) checkOwner() error {
 	}
 	if err == nil && record.Scale != s.plan.Scale && slices.ContainsFunc(record.Units, s.isNot) {
 		return fmt.Errorf("experiment: %s holds %d rows of %s at scale %s, in place of which would be those at scale "+
-			"%s; use another folder, or remove this one", s.dir, record.Rows, record.Experiment, record.Scale, s.plan.Scale)
+			"%s; use another folder, or remove this one", s.dir, record.Rows, record.Experiment, record.Scale,
+			s.plan.Scale)
 	}
 	return nil
 }
