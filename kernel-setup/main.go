@@ -25,7 +25,7 @@ func main() {
 	case err == nil:
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "interrupted; run the same command again")
-		os.Exit(130)
+		os.Exit(commands.StatusInterrupted(ctx))
 	case errors.Is(err, errReported):
 		os.Exit(1)
 	default:

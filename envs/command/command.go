@@ -18,9 +18,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// interrupted is the exit status after Ctrl-C, as shells have it.
-const interrupted = 130
-
 // sameMoment is how long signals count as one: a batch system sends its own to all processes of a job, some of which
 // pass it on.
 const sameMoment = time.Second
@@ -57,15 +54,15 @@ func EndSoon(ctx context.Context, stderr io.Writer, explain func(error) error) (
 		select {
 		case <-time.After(grace):
 			tellInterrupted(ctx, stderr, explain(context.Canceled))
-			exit(interrupted)
+			exit(StatusInterrupted(ctx))
 		case <-released:
 		}
 	})
 	return func() { stop(); close(released) }
 }
 
-// Execute runs a command line and returns the exit status: 0, 1 after an error, 130 after an interruption. Results go
-// to stdout, progress and errors to stderr.
+// Execute runs a command line and returns the exit status: 0, 1 after an error, that of StatusInterrupted after an
+// interruption. Results go to stdout, progress and errors to stderr.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true // errors are written here, once
 	checkArguments(root)
@@ -78,7 +75,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		return 0
 	case errors.Is(err, context.Canceled):
 		tellInterrupted(ctx, stderr, err)
-		return interrupted
+		return StatusInterrupted(ctx)
 	default:
 		fmt.Fprintln(stderr, "error:", err)
 		return 1

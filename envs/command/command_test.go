@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestExecute(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	signalled, end := context.WithCancelCause(context.Background())
-	end(errors.New("terminated signal received"))
+	end(received{syscall.SIGTERM})
 	for name, c := range map[string]struct {
 		ctx    context.Context
 		run    func(ctx context.Context) error
@@ -61,7 +62,7 @@ func TestExecute(t *testing.T) {
 		"interruption": {cancelled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) },
 			130, "interrupted: world 3: context canceled\n"},
 		"signal": {signalled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) },
-			130, "interrupted: world 3: terminated signal received\n"},
+			143, "interrupted: world 3: terminated signal received\n"},
 	} {
 		root := &cobra.Command{Use: "try", RunE: func(cmd *cobra.Command, args []string) error {
 			fmt.Fprint(cmd.OutOrStdout(), args)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,5 +22,34 @@ func EndingSignals() []os.Signal {
 // killed, too, which passes no signal on.
 func Signals() (context.Context, context.CancelFunc) {
 	endWithGoRun()
-	return signal.NotifyContext(context.Background(), EndingSignals()...)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, EndingSignals()...)
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(received{s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil); signal.Stop(signals) }
+}
+
+// received is the cause of the end of a context that a signal ends.
+type received struct{ signal os.Signal }
+
+func (r received) Error() string { return r.signal.String() + " signal received" }
+
+func (received) Unwrap() error { return context.Canceled }
+
+// StatusInterrupted returns the exit status of a command whose context has ended, as shells have it: 128 and the number
+// of the signal that ended it, or that of Ctrl-C.
+func StatusInterrupted(ctx context.Context) int {
+	number := syscall.SIGINT
+	if r, ok := errors.AsType[received](context.Cause(ctx)); ok {
+		if s, ok := r.signal.(syscall.Signal); ok {
+			number = s
+		}
+	}
+	return 128 + int(number)
 }

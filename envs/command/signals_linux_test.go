@@ -36,6 +36,12 @@ func TestMain(m *testing.M) {
 			fmt.Println("asked to end")
 		case <-time.After(time.Minute):
 		}
+	case "ends":
+		Main(&cobra.Command{Use: "ends", RunE: func(cmd *cobra.Command, _ []string) error {
+			fmt.Println("ready")
+			<-cmd.Context().Done()
+			return cmd.Context().Err()
+		}})
 	case "main": // stores something when it is asked to end
 		Main(&cobra.Command{Use: "main", RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Println("ready")
@@ -48,6 +54,35 @@ func TestMain(m *testing.M) {
 		}})
 	default:
 		os.Exit(m.Run())
+	}
+}
+
+// TestStatusesTellTheSignal, as shells have them.
+func TestStatusesTellTheSignal(t *testing.T) {
+	for want, s := range map[int]syscall.Signal{130: syscall.SIGINT, 143: syscall.SIGTERM} {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		program := exec.Command(self)
+		program.Env = append(os.Environ(), roleVariable+"=ends")
+		out, err := program.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := program.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Fatalf("the program says %q, error %v", line, err)
+		}
+		if err := program.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		_ = program.Wait() // fails, with the status
+		if got := program.ProcessState.ExitCode(); got != want {
+			t.Errorf("%v: status %d, want %d", s, got, want)
+		}
 	}
 }
 

@@ -98,14 +98,18 @@ func NewPlan[C Config](experiment, scale, backendName string, c C) (*Plan, error
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{Experiment: experiment, Scale: scale, Config: c, Units: units,
+	p := &Plan{Experiment: experiment, Scale: scale, Config: c, Units: units,
 		of: func(config json.RawMessage) (*Plan, error) {
 			var c C
 			if err := json.Unmarshal(config, &c); err != nil { // fields that are no more are ignored
 				return nil, fmt.Errorf("experiment %s: a stored config: %w", experiment, err)
 			}
 			return NewPlan(experiment, scale, backendName, c)
-		}}, nil
+		}}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Unit is the smallest piece of work that is computed and kept: a method, or a variant of one, on a chunk of problems.
@@ -202,9 +206,13 @@ func (p *Plan) validate() error {
 	seen := map[string]bool{}
 	for i := range p.Units {
 		u := &p.Units[i]
-		if !namePattern.MatchString(u.Name) || seen[u.Name] || u.Run == nil || u.Owns == nil && len(p.Units) > 1 {
-			return fmt.Errorf("experiment: %s: unit %d, %q: want a file name of its own, a function that runs it, and "+
-				"one that tells its rows", p.Experiment, i, u.Name)
+		if seen[u.Name] {
+			return fmt.Errorf("experiment: %s: there are two units %s: a list of the config names something twice; "+
+				"want each thing once", p.Experiment, u.Name)
+		}
+		if !namePattern.MatchString(u.Name) || u.Run == nil || u.Owns == nil && len(p.Units) > 1 {
+			return fmt.Errorf("experiment: %s: unit %d, %q: want a file name, a function that runs it, and one that "+
+				"tells its rows", p.Experiment, i, u.Name)
 		}
 		seen[u.Name] = true
 	}

@@ -187,7 +187,8 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 	return r, nil
 }
 
-// changes says of which methods the folder holds rows that depend on other settings, and what follows from it.
+// changes says of which methods the folder holds rows that depend on other settings, and whether it holds units that
+// the config has no more, and what follows from it.
 func (r *runner) changes() []string {
 	counts := map[string]int{}
 	for _, i := range slices.Concat(r.todo...) {
@@ -201,6 +202,17 @@ func (r *runner) changes() []string {
 	for _, of := range slices.Sorted(maps.Keys(counts)) {
 		out = append(out, fmt.Sprintf("%s: what its rows depend on has changed since they were stored: %d units are "+
 			"computed anew", of, counts[of]))
+	}
+	record, err := ReadRecord(r.options.Out)
+	if err != nil {
+		return out
+	}
+	gone := slices.DeleteFunc(record.Units, func(u UnitSummary) bool {
+		return slices.ContainsFunc(r.plan.Units, func(planned Unit) bool { return planned.Name == u.Unit })
+	})
+	if len(gone) > 0 {
+		out = append(out, fmt.Sprintf("%d units of another config, such as %s, are none of this one's: %s leaves out "+
+			"their rows, which stay in %s", len(gone), gone[0].Unit, RowsFile, filepath.Join(r.options.Out, UnitsDir)))
 	}
 	return out
 }

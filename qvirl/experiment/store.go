@@ -85,13 +85,15 @@ func openStore(dir string) (store, error) {
 	return s, nil
 }
 
-// checkOwner refuses a folder that is to hold, or holds, results of another experiment.
+// checkOwner refuses a folder that is to hold, or holds, results of another experiment, and one whose rows are of
+// another scale, unless all of them are the plan's as well.
 func (s store) checkOwner() error {
 	var owners []string
 	if had, err := openStore(s.dir); err == nil {
 		owners = append(owners, had.plan.Experiment)
 	}
-	if record, err := ReadRecord(s.dir); err == nil {
+	record, err := ReadRecord(s.dir)
+	if err == nil {
 		owners = append(owners, record.Experiment)
 	}
 	for _, owner := range owners {
@@ -100,7 +102,17 @@ func (s store) checkOwner() error {
 				s.plan.Experiment)
 		}
 	}
+	if err == nil && record.Scale != s.plan.Scale && slices.ContainsFunc(record.Units, s.isNot) {
+		return fmt.Errorf("experiment: %s holds %d rows of %s at scale %s, in place of which would be those at scale "+
+			"%s; use another folder, or remove this one", s.dir, record.Rows, record.Experiment, record.Scale,
+			s.plan.Scale)
+	}
 	return nil
+}
+
+// isNot reports whether a unit is none of the plan's.
+func (s store) isNot(u UnitSummary) bool {
+	return !slices.Contains(s.plan.Units, layoutUnit{u.Unit, u.Key})
 }
 
 // writeLayout says in the folder what it is to hold, unless it does so already.

@@ -45,6 +45,13 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 	}
 	run(config, 0) // as before
 	run(fakeConfig{Worlds: 18, Chunk: 2}, 4)
+	if said != "" {
+		t.Errorf("with more worlds: %q", said)
+	}
+	run(config, 0)
+	if !strings.HasPrefix(said, "4 units of another config, such as b-worlds-0014, ") {
+		t.Errorf("with fewer worlds: %q", said)
+	}
 	run(fakeConfig{Worlds: 14, Chunk: 7}, 4)
 
 	for _, path := range []string{UnitsDir, PlanFile} { // as results are published
@@ -204,6 +211,28 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 			!strings.Contains(err.Error(), "not of another") {
 			t.Errorf("results of another experiment, without %q: %v", path, err)
 		}
+	}
+}
+
+// TestRowsOfAnotherScaleAreProtected, unless the plan has all of them too.
+func TestRowsOfAnotherScaleAreProtected(t *testing.T) {
+	dir, _, _ := finished(t)
+	before := read(t, dir, RowsFile) + read(t, dir, RunFile) + read(t, dir, PlanFile)
+	other := fake(fakeConfig{Worlds: 14, Chunk: 2, Offset: 1})
+	other.Scale = "paper"
+	_, err := Run(t.Context(), other, Options{Out: dir})
+	if want := "holds 28 rows of fake at scale quick, in place of which would be those at scale paper"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+	if read(t, dir, RowsFile)+read(t, dir, RunFile)+read(t, dir, PlanFile) != before {
+		t.Error("the folder was changed")
+	}
+	more := fake(fakeConfig{Worlds: 16, Chunk: 2})
+	more.Scale = "paper"
+	if record, err := Run(t.Context(), more, Options{Out: dir}); err != nil || record.Rows != 32 ||
+		record.Scale != "paper" {
+		t.Errorf("a scale that has all units: %+v, error %v", record, err)
 	}
 }
 

@@ -99,7 +99,8 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 	gone := map[string]bool{} // methods that are not tried, or not any more
 	for _, name := range o.methods {
 		if _, err := benchMethod(name); err != nil && !slices.Contains(peers, name) {
-			return err
+			return fmt.Errorf("--methods %s: %w; bench also takes %s, and the peers %s", name, err,
+				strings.Join([]string{method.Fit, lowRankName}, ", "), strings.Join(peers, ", "))
 		}
 		if err := missingPeer(cmd.Context(), o.python, name); err != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), err)
@@ -115,6 +116,11 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { err = errors.Join(err, w.Flush()) }() // what was measured before an error, too
 	fmt.Fprintln(w, strings.Join(cost.Columns, "\t")+"\t")
+	for i := range kept {
+		if len(o.sizes) == 0 {
+			fmt.Fprintln(w, strings.Join(kept[i].Cells(), "\t")+"\t")
+		}
+	}
 	measured := 0
 	for _, size := range o.sizes {
 		for _, name := range o.methods {

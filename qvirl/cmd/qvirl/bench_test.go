@@ -28,7 +28,8 @@ func TestBenchMeasuresOneProblem(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"square number": {"--sizes", "60"}, `no "best" fits`: {"--methods", "qvirl,best"},
-		"--limit -1s: want a positive time": {"--limit", "-1s"},
+		"bench also takes fit, qvirl-low-rank, and the peers numpyro, blackjax": {"--methods", "best"},
+		"--limit -1s: want a positive time":                                     {"--limit", "-1s"},
 	} {
 		status, _, errs := run(t, append([]string{"bench"}, args...)...)
 		if status == 0 || !strings.Contains(errs, want) {
@@ -48,6 +49,19 @@ func TestBenchOfNothing(t *testing.T) {
 		if _, err := os.Stat(dir); status != 1 || !strings.Contains(errs, want) || err == nil {
 			t.Errorf("%v: %d, %q, want %q; the folder was made: %v", args, status, errs, want, err == nil)
 		}
+	}
+}
+
+// TestBenchWithoutSizesShowsWhatIsStored, and draws it.
+func TestBenchWithoutSizesShowsWhatIsStored(t *testing.T) {
+	dir := t.TempDir()
+	stored := []cost.Cost{{States: 2116, Method: "qvirl", Seconds: 3, Processor: 4, PeakMiB: 5}}
+	if err := cost.Write(dir, stored, nil); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := run(t, "bench", "--sizes", "", "--out", dir)
+	if status != 0 || !strings.Contains(out, "2116") {
+		t.Errorf("status %d, %q, %s", status, out, errs)
 	}
 }
 

@@ -244,6 +244,7 @@ func TestReportSaysWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "report.md", string(page), "Incomplete", "world-1, world-3")
+	expect(t, "message", errs, "note: the run in a is incomplete: 2 of 4 units are missing")
 }
 
 func TestShardsMerge(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -46,10 +47,11 @@ place of their namesakes.`,
 			}
 			var replaced []string
 			for _, dir := range others {
-				later, _, err := resultsOf(d.Name, dir)
+				later, with, err := resultsOf(d.Name, dir)
 				if err != nil {
 					return fmt.Errorf("--with: %w", err)
 				}
+				tellMissing(cmd.ErrOrStderr(), with, dir)
 				methods := experiment.Methods(later)
 				rows = append(slices.DeleteFunc(rows, func(r experiment.Row) bool {
 					return slices.Contains(methods, r.Name())
@@ -70,6 +72,7 @@ place of their namesakes.`,
 			if err != nil {
 				return err
 			}
+			tellMissing(cmd.ErrOrStderr(), record, from)
 			fmt.Fprintf(cmd.OutOrStdout(), "%s\nwritten to %s: %s\n", text, out, strings.Join(files, ", "))
 			return nil
 		},
@@ -99,6 +102,14 @@ func resultsOf(name, dir string) ([]experiment.Row, *experiment.Record, error) {
 		}
 	}
 	return rows, record, nil
+}
+
+// tellMissing says that the rows are those of a run that lacks units.
+func tellMissing(w io.Writer, r *experiment.Record, dir string) {
+	if !r.Complete {
+		fmt.Fprintf(w, "note: the run in %s is incomplete: %d of %d units are missing, and the tables are of the "+
+			"others\n", dir, len(r.Missing), len(r.Missing)+len(r.Units))
+	}
 }
 
 // provenance says in a sentence where the rows come from.

@@ -75,9 +75,10 @@ type figures map[string]map[string]float64
 
 // Validate refuses numbers that are too few or too small.
 func (c scaleConfig) Validate() error {
-	return check.That(len(c.Tasks) >= 2 && len(c.Stores) >= 3 && slices.Min(slices.Concat(c.Tasks, c.Stores)) >= 1 &&
-		min(c.Worlds, c.Chunk, c.Rows) >= 1 && c.Side >= 2,
-		"scaling: %+v: want at least two numbers of tasks, three of units, and positive numbers", c)
+	return check.First(check.That(len(c.Tasks) >= 2 && len(c.Stores) >= 3 &&
+		slices.Min(slices.Concat(c.Tasks, c.Stores)) >= 1 && min(c.Worlds, c.Chunk, c.Rows) >= 1 && c.Side >= 2,
+		"scaling: %+v: want at least two numbers of tasks, three of units, and positive numbers", c),
+		check.All(scaleName, check.Distinct("Tasks", c.Tasks), check.Distinct("Stores", c.Stores)))
 }
 
 // Units returns the units of the study: each number of tasks and of units, the program, and what is stored.

@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/check"
@@ -102,6 +104,21 @@ var (
 	kubernetesMemory = regexp.MustCompile(`^(\d+(\.\d+)?([KMGTPE]i|[kMGTPE])?)?$`)
 )
 
+// engineFlags are the flags that not all engines take, and those that do.
+var engineFlags = map[string]string{"partition": "slurm", "account": "slurm", "time": "slurm",
+	"memory": "slurm or kubernetes", "namespace": "kubernetes", "image": "kubernetes", "claim": "kubernetes",
+	"mount": "kubernetes"}
+
+// refuseOthers refuses a flag of another engine.
+func (o *submitOptions) refuseOthers(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if of, some := engineFlags[f.Name]; some && !strings.Contains(of, o.engine) && err == nil {
+			err = fmt.Errorf("--%s is a flag of --engine %s, not of %s", f.Name, of, o.engine)
+		}
+	})
+	return err
+}
+
 // choose returns the engine.
 func (o *submitOptions) choose() (submit.Engine, error) {
 	switch o.engine {
@@ -144,6 +161,9 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 	if err != nil {
 		return err
 	}
+	if err := o.refuseOthers(cmd.Flags()); err != nil {
+		return err
+	}
 	plan, err := d.Plan(o.settings)
 	if err != nil {
 		return overlay.OfFile(o.config, err)
@@ -161,6 +181,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 		_, err := io.WriteString(out, script)
 		return err
 	}
+	_, missing := os.Stat(job.Out)
 	release, err := command.ClaimFolder(job.Out)
 	if err != nil {
 		return err
@@ -174,6 +195,9 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 		fmt.Fprintf(stderr, "all %d units of %s are finished; nothing is submitted\n", len(plan.Units), d.Name)
 	} else {
 		if err := o.prepare(cmd, job, engine, script); err != nil {
+			if missing != nil && os.Remove(filepath.Join(job.Out, experiment.UnitsDir)) == nil { // it was empty
+				_ = os.Remove(filepath.Join(job.Out, experiment.PlanFile)) // so that release removes the folder
+			}
 			return err
 		}
 		show, began := progress.Terminal(stderr), time.Now()

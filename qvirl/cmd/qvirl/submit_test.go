@@ -13,17 +13,17 @@ func TestSubmitDryRun(t *testing.T) {
 	if err := os.WriteFile("c.json", []byte(`{"Offset": 10}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	here, _ := os.Getwd()
+	flags := map[string][]string{"slurm": {"--partition", "short"},
+		"kubernetes": {"--image", "i", "--claim", "c", "--mount", here}}
 	for engine, parts := range map[string][]string{
 		"slurm": {`#SBATCH "--array=1-9"`, `#SBATCH "--partition=short"`, `"$SLURM_ARRAY_TASK_ID"/9`,
 			"/d/config.json'"},
 		"kubernetes": {`"completions": 9`, `"claimName": "c"`, "/d/logs"},
 		"local":      {"GOMAXPROCS=2", "'--shard' '9/9'"},
 	} {
-		here, _ := os.Getwd()
-		status, out, errs := run(t, "submit", "fake", "--scale", "paper", "--engine", engine, "--tasks", "16",
-			"--cpus", "2",
-			"--out", "d", "--config", "c.json", "--partition", "short", "--image", "i", "--claim", "c", "--mount",
-			here, "--dry-run")
+		status, out, errs := run(t, append([]string{"submit", "fake", "--scale", "paper", "--engine", engine, "--tasks",
+			"16", "--cpus", "2", "--out", "d", "--config", "c.json", "--dry-run"}, flags[engine]...)...)
 		if status != 0 {
 			t.Fatal(errs)
 		}
@@ -81,6 +81,10 @@ func TestSubmitRefuses(t *testing.T) {
 		"want minutes, or as in 4:00:00":       {"--engine", "slurm", "--tasks", "2", "--time", "1hour"},
 		"kubernetes takes it as in 8Gi": {"--engine", "kubernetes", "--tasks", "2", "--image", "i", "--claim", "c",
 			"--memory", "8GB"},
+		"--image is a flag of --engine kubernetes, not of slurm": {"--engine", "slurm", "--tasks", "2",
+			"--image", "i"},
+		"--memory is a flag of --engine slurm or kubernetes, not of local": {"--engine", "local", "--tasks", "2",
+			"--memory", "8G"},
 		"not on the volume": {"--engine", "kubernetes", "--tasks", "2", "--image", "i",
 			"--claim", "c"},
 	} {
@@ -88,6 +92,9 @@ func TestSubmitRefuses(t *testing.T) {
 		if status, _, errs := run(t, append([]string{"submit", "fake"}, args...)...); status != 1 ||
 			!strings.Contains(errs, says) {
 			t.Errorf("%q: status %d, %q, want %q", args, status, errs, says)
+		}
+		if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
+			t.Fatalf("%q: left %v, error %v", args, entries, err)
 		}
 	}
 }

@@ -140,7 +140,8 @@ func (c Config) Validate() error {
 		check.AtLeast(1, "Length", c.Length), check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: "+
 			"want at least 1 of each", len(c.Seeds), c.Chunk), check.That(len(c.Methods) > 0, "no methods"),
 		check.That(c.Samples > rewards, "Samples = %d, want more than the %d rewards, whose entropy is taken from them",
-			c.Samples, rewards), check.Distinct("Seeds", c.Seeds))
+			c.Samples, rewards), check.Distinct("Seeds", c.Seeds), check.Distinct("Methods", c.Methods),
+		check.Distinct("ReferenceAt", c.ReferenceAt))
 	for _, k := range c.ReferenceAt {
 		err = check.First(err, check.All("activelearning", check.That(k >= 0 && k <= c.Queries, "ReferenceAt %d: want "+
 			"numbers of queries in 0..%d", c.ReferenceAt, c.Queries)))

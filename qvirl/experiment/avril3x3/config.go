@@ -41,7 +41,7 @@ func Quick() Config { return Config{obstacle.Quick(), weights} }
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	err := c.Config.Validate()
+	err := check.First(c.Config.Validate(), check.All("avril3x3", check.Distinct("KLWeights", c.KLWeights)))
 	for _, weight := range c.KLWeights {
 		err = check.First(err, check.All("avril3x3", check.That(weight > 0, "KLWeights: %g, want positive numbers",
 			weight)), c.weighted(weight).Validate())

@@ -46,7 +46,8 @@ func Quick() Config {
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	return check.First(check.All("lambdasize", check.That(len(c.Sides) > 0 && len(c.Lambdas) > 0, "%d sizes and %d "+
-		"values of λ: want some of each", len(c.Sides), len(c.Lambdas))), c.Posteriors.Validate())
+		"values of λ: want some of each", len(c.Sides), len(c.Lambdas)), check.Distinct("Sides", c.Sides),
+		check.Distinct("Lambdas", c.Lambdas)), c.Posteriors.Validate())
 }
 
 // Units returns the units of the experiment: AVRIL at each λ on each chunk of worlds of each size.

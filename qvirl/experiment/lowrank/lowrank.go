@@ -50,11 +50,13 @@ func Quick() Config {
 func (c Config) Validate() error {
 	err := check.First(c.Posteriors.Validate(), c.LowRank.Validate(),
 		check.That(len(c.Sizes) > 0, "lowrank: Sizes is empty, want at least one"))
+	var sides []int
 	for i, s := range c.Sizes {
 		err = check.First(err, check.All(fmt.Sprintf("lowrank: Sizes[%d]", i),
 			check.AtLeast(1, "Side Worlds", s.Side, s.Worlds)))
+		sides = append(sides, s.Side)
 	}
-	return err
+	return check.First(err, check.All("lowrank: the sides of Sizes", check.Distinct("Side", sides)))
 }
 
 // Units returns the units of the experiment, chunks of worlds of one size; they compute in Go.

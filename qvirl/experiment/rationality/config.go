@@ -110,7 +110,8 @@ func (c Config) Validate() error {
 		check.Positive("LogStd DrawMedian Median Wrong", c.LogStd, c.DrawMedian, c.Median, c.Wrong),
 		check.That(c.DrawWorld.TopFraction == 0, "DrawWorld.TopFraction = %g, want 0: terminal states that depend on "+
 			"the reward tell about it", c.DrawWorld.TopFraction),
-		check.Each("Experts", c.Experts, positive, "different positive numbers")), mdp.CheckDiscount(c.Discount),
+		check.Each("Experts", c.Experts, positive, "different positive numbers"),
+		check.Distinct("Draws", c.Draws), check.Distinct("Seeds", c.Seeds)), mdp.CheckDiscount(c.Discount),
 		c.World.Validate(), c.DrawWorld.Validate(), c.DrawSampling.Validate(), c.Match.Validate(), c.Start.Validate())
 }
 

@@ -92,7 +92,8 @@ func (c Config) Validate() error {
 		check.That(c.Walkers >= 2 || len(c.Transitions) == 0, "Walkers = %d, want at least 2", c.Walkers),
 		check.Each("Transitions", c.Transitions, func(k int) bool { return k >= 0 && k < maxTransitions },
 			fmt.Sprintf("different numbers in 0..%d", maxTransitions-1)),
-		check.Distinct("Families", c.Families), check.Distinct("Suspects", c.Suspects))
+		check.Distinct("Families", c.Families), check.Distinct("Suspects", c.Suspects),
+		check.Distinct("Judged", c.Judged))
 	for _, name := range slices.Concat(c.Families, c.Suspects) {
 		if err == nil {
 			_, err = c.settings(name)

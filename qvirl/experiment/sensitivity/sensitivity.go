@@ -82,7 +82,8 @@ func (c Config) Validate() error {
 				"least 1 of each", len(c.Betas), len(c.Demos)),
 			check.Each("Betas", c.Betas, func(x float64) bool { return x > 0 && !math.IsInf(x, 0) },
 				"different positive numbers"),
-			check.Each("Demos", c.Demos, func(n int) bool { return n >= 1 }, "different positive numbers")),
+			check.Each("Demos", c.Demos, func(n int) bool { return n >= 1 }, "different positive numbers"),
+			check.Distinct("Seeds", c.Seeds)),
 		mdp.CheckDiscount(c.Discount), c.World.Validate(), c.QVIRL.Validate())
 }
 

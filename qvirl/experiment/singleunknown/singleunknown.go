@@ -134,7 +134,8 @@ func (c Config) Validate() error {
 	if err := check.All("singleunknown", check.AtLeast(0, "Tile Cell Start", c.Tile, c.Cell, c.Start),
 		check.That(max(c.Tile, c.Cell, c.Start) < n, "Tile = %d, Cell = %d, Start = %d: want cells in 0..%d", c.Tile,
 			c.Cell, c.Start, n-1),
-		check.That(len(c.KnownStds) > 0, "KnownStds is empty"), check.AtLeast(2, "Draws", c.Draws),
+		check.That(len(c.KnownStds) > 0, "KnownStds is empty"), check.Distinct("KnownStds", c.KnownStds),
+		check.AtLeast(2, "Draws", c.Draws),
 		check.That(c.StartSpread > 0, "StartSpread = %g, want a positive number", c.StartSpread)); err != nil {
 		return err
 	}

@@ -65,7 +65,8 @@ func Quick() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	err := check.First(c.Posteriors.Validate(), c.Training.Validate(), c.Objective.Validate())
+	err := check.First(c.Posteriors.Validate(), c.Training.Validate(), c.Objective.Validate(),
+		check.All("visited", check.Distinct("Methods", c.Methods), check.Distinct("Networks", c.Networks)))
 	for _, name := range c.Networks {
 		err = check.First(err, check.OneOf("visited: Networks", name, Network, Branches))
 	}

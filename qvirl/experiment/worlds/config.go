@@ -99,7 +99,8 @@ func (c Config) Validate() error {
 			check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: want at least 1 of each",
 				len(c.Seeds), c.Chunk), check.AtLeast(2, "Draws", c.Draws), check.Distinct("Seeds", c.Seeds),
 			check.That(len(c.HeldOut) == 0 || len(c.Lambdas) > 0, "held-out worlds without Lambdas to choose from"),
-			check.Distinct("HeldOut", c.HeldOut)), c.World.Validate())
+			check.Distinct("HeldOut", c.HeldOut), check.Distinct("Lambdas", c.Lambdas),
+			check.Distinct("Methods", c.Methods)), c.World.Validate())
 	for _, name := range append([]string{ValueWalk, ValueWalkNoDet, ValueWalkAgain}, c.Methods...) {
 		if err == nil {
 			_, err = c.Method(name, "")

@@ -132,7 +132,7 @@ func (c Config) Validate() error {
 		return err
 	}
 	err = check.All("obstacle", check.That(len(w.Reward) == len(States), "Drawing has %d cells, want %d",
-		len(w.Reward), len(States)))
+		len(w.Reward), len(States)), check.Distinct("Lambdas", c.Lambdas))
 	for i, path := range c.Trajectories {
 		err = check.First(err, check.All("obstacle", check.That(len(path.States) == len(path.Actions),
 			"Trajectories[%d] has %d states and %d actions", i, len(path.States), len(path.Actions))))
