@@ -56,8 +56,8 @@ the experiment's units, and OUT/run.json, the record of the run. After Ctrl-C, t
 still there, and the same command goes on from them.
 
 Each unit is kept under a digest of what its rows depend on: its method's settings, the problems, the data. Where one of
-these has changed, run says so and computes these units anew, and no others; more methods or problems are more units. Rows of
-another scale are not replaced: they need another OUT.
+these has changed, run says so and computes these units anew, and no others; more methods or problems are more units.
+Rows of another scale are not replaced: they need another OUT.
 
 With --shard i/n it computes every n-th unit, from the i-th on (units on the same problems stay together). Shards may
 write to the same folder, at the same time, or to folders of their own, which "qvirl merge" joins; the rows are the
