@@ -18,7 +18,8 @@ const (
 )
 
 // Errors say how far an answer is from the exact one. Those of β are 0 where it is known. What is not finite in the
-// answer has the error +Inf.
+// answer has the error +Inf, but for a standard deviation of β of NaN: an answer may say so that it does not know it,
+// and has no error there.
 type Errors struct {
 	Mean, Std           float64 // worst reward: |mean − exact| / exact sd, and |sd / exact sd − 1|
 	ValueMean, ValueStd float64 // worst state value, likewise
@@ -56,7 +57,11 @@ func Judge(c *Case, answer *summary.Summary) (*Errors, error) {
 	j.ValueMean, j.ValueStd = j.compare("the value of state", answer, exact,
 		func(s *summary.Summary) (mean, std []float64) { return s.ValueMean, s.ValueStd })
 	if c.Problem.InfersBeta() {
-		j.BetaMean, j.BetaStd = j.compare("β", answer, exact,
+		told := *answer
+		if math.IsNaN(told.BetaStd) {
+			told.BetaStd = exact.BetaStd
+		}
+		j.BetaMean, j.BetaStd = j.compare("β", &told, exact,
 			func(s *summary.Summary) (mean, std []float64) { return []float64{s.BetaMean}, []float64{s.BetaStd} })
 	}
 	mine, its := errorsOf(answer), errorsOf(exact)

@@ -57,6 +57,8 @@ func TestJudge(t *testing.T) {
 			func(e *Errors) float64 { return e.ValueStd }, 1},
 		"beta mean": {func(s *summary.Summary) { s.BetaMean = 3 }, false,
 			func(e *Errors) float64 { return e.BetaMean }, 2},
+		"unknown beta std": {func(s *summary.Summary) { s.BetaStd = math.NaN() }, true,
+			func(e *Errors) float64 { return e.BetaStd }, 0},
 		"beta std": {func(s *summary.Summary) { s.BetaStd = 1 }, false,
 			func(e *Errors) float64 { return e.BetaStd }, 1},
 		"policy within": {func(s *summary.Summary) { s.Policy[0], s.Policy[1] = 0.52, 0.48 }, true,

@@ -40,7 +40,7 @@ func newShow() *cobra.Command {
 		Use:   "show FILE...",
 		Short: "Check files of demonstrations and say what they hold",
 		Long: `show reads files of demonstrations in any layout that the project knows (its own, flat .npz, imitation's
-.npz, CSV), checks every array, and says what they hold.
+.npz, CSV), checks every array that they hold, and says what that is.
 
 With --frames, it draws frames of one episode, at even distances, into a picture. Where a file holds seeds and actions
 in place of observations, the episode is played again, and checked.`,

@@ -3,9 +3,11 @@ package zoostudy
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/summary"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
@@ -37,6 +39,9 @@ func (c Config) fitter(name, backend string) (fit Fitter, on any, err error) {
 			return nil, false, "", err
 		}
 		answer, err := summary.Of(r.Posterior, c.Draws, 1)
+		if s, ok := r.Posterior.(mcmc.Sampled); ok && err == nil && !s.Sampling().KnowsBetaStd() {
+			answer.BetaStd = math.NaN() // as the command says it
+		}
 		return answer, r.Converged, r.Reason, err
 	}, on, nil
 }

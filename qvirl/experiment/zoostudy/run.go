@@ -3,6 +3,7 @@ package zoostudy
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/summary"
@@ -72,7 +73,9 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter,
 	row(ValueStdError, errors.ValueStd)
 	if z.Problem.InfersBeta() {
 		row(BetaMeanError, errors.BetaMean)
-		row(BetaStdError, errors.BetaStd)
+		if !math.IsNaN(answer.BetaStd) {
+			row(BetaStdError, errors.BetaStd)
+		}
 	}
 	row(PolicyTV, errors.PolicyTV)
 	row(Right, experiment.Indicator(errors.Right()))

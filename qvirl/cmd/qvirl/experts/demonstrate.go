@@ -29,7 +29,7 @@ and the log-likelihood of its own actions. After an interruption, the episodes t
 all the same; where they would replace a file, in DEMOS.partial.npz, or DEMOS.partial-2.npz and so on.
 
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256: in an
-environment where an episode follows from them, "demos show" and all that reads demonstrations play it again. Of an
+environment where an episode follows from them, all that needs its observations plays it again, and checks it. Of an
 expert that sees an Atari console's memory the observations are then those of the screen. Nothing is stored after an
 interruption.`,
 		Example: `  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out demos.npz
