@@ -61,7 +61,11 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		r.Stages = append(r.Stages, Stage{name, time.Since(start).Seconds()})
 		return err
 	}
-	sample := func(stage irl.Progress) error {
+	sample := func() error {
+		stage := progress.Stage(reference.Name+": ", 2, 1, 3)
+		if r.Posterior == nil { // failures are early
+			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
+		}
 		err := timed(reference.Name, func() (err error) {
 			r.Posterior, err = c.again(ctx, problem, stage)
 			return err
@@ -85,7 +89,7 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	case err != nil && (!escalate || ctx.Err() != nil || errors.Is(err, backend.ErrNone)):
 		return nil, err
 	case errors.Is(err, irl.ErrSingularPrior) || errors.Is(err, irl.ErrUnsupported):
-		if err := sample(progress.Stage(reference.Name+": ", 1, 9, 10)); err != nil {
+		if err := sample(); err != nil {
 			return nil, err
 		}
 		r.Verdict = verdictOn(r.Converged)
@@ -115,14 +119,8 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	if r.Verdict == Refine {
 		r.Posterior, r.Returned = samples, "refined"
 		r.Converged, r.Reason = irl.Converged(r.Posterior)
-	} else {
-		stage := progress.Stage(reference.Name+": ", 2, 1, 3)
-		if r.Posterior == nil { // failures are early
-			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
-		}
-		if err := sample(stage); err != nil {
-			return nil, err
-		}
+	} else if err := sample(); err != nil {
+		return nil, err
 	}
 	if again, ok := r.Posterior.(*reference.Posterior); ok && r.Converged && samples != nil && again != samples {
 		if where := elsewhere(samples.Posterior, again.Posterior); where != "" {
@@ -204,7 +202,7 @@ func verdictOn(converged bool) Verdict {
 	return NotConverged
 }
 
-// Unjudged fits a problem by an approximate method and leaves it at that, for the given reason, such as "nobody asked":
+// Unjudged fits a problem by an approximate method and leaves it at that, for the given reason, such as "as was asked":
 // the answer is not to be relied on until something vouches for it.
 func Unjudged(ctx context.Context, m irl.Method, problem *irl.Problem, why string, progress irl.Progress) (*Result,
 	error) {

@@ -116,8 +116,8 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { err = errors.Join(err, w.Flush()) }() // what was measured before an error, too
 	fmt.Fprintln(w, strings.Join(cost.Columns, "\t")+"\t")
-	for i := range kept {
-		if len(o.sizes) == 0 {
+	if len(o.sizes) == 0 {
+		for i := range kept {
 			fmt.Fprintln(w, strings.Join(kept[i].Cells(), "\t")+"\t")
 		}
 	}

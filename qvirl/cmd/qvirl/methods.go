@@ -31,16 +31,9 @@ train --config.`,
 				return err
 			}
 			if len(args) == 1 {
-				config, err := qvirl.MethodConfig(args[0])
-				if trained || err != nil {
-					learns, none := catalogue.Find(args[0])
-					if none != nil && trained {
-						return none
-					}
-					if none != nil {
-						return err
-					}
-					config = learns.Default
+				config, err := defaultConfig(args[0], trained)
+				if err != nil {
+					return err
 				}
 				return atomicfile.EncodeJSON(cmd.OutOrStdout(), config)
 			}
@@ -53,4 +46,20 @@ train --config.`,
 	}
 	c.Flags().BoolVar(&trained, "train", false, "the methods of train")
 	return c
+}
+
+// defaultConfig returns that of a method of train, or of fit where it has one of that name and train is not asked for.
+func defaultConfig(name string, trained bool) (any, error) {
+	config, err := qvirl.MethodConfig(name)
+	if err == nil && !trained {
+		return config, nil
+	}
+	learns, none := catalogue.Find(name)
+	switch {
+	case none == nil:
+		return learns.Default, nil
+	case trained:
+		return nil, none
+	}
+	return nil, err
 }

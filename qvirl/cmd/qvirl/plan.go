@@ -74,9 +74,10 @@ The end of an episode pays for ever, in closed form: as much as a demonstrated s
 that, otherwise as much as an undemonstrated one; an episode that was cut off continues from its last state. Where the
 demonstrations end sooner than a few episodes of a random policy, the end was sought, and pays so much more that to
 linger is worth less ("end_worth" in the config, in demonstrated steps, sets how much); where none of 100 random
-episodes ends in as many steps as the longest demonstration that did, any end counts as a demonstrated one. At each point of the learning
-curve a few episodes are played greedily, and in the end the network of the greatest planning objective, their
-discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over environment steps.
+episodes ends in as many steps as the longest demonstration that did, any end counts as a demonstrated one. At each
+point of the learning curve a few episodes are played greedily, and in the end the network of the greatest planning
+objective, their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over
+environment steps.
 
 The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
 that was planned on. The state of the training is stored at each point of the learning curve; after an interruption

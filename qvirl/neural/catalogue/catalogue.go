@@ -92,12 +92,13 @@ func ensemble[O neural.Objective](name, of, short string, aux bool, objective O)
 	load := func(dir, backend string) (neural.Model, error) {
 		return neural.LoadEnsemble(dir, func(dir string) (neural.Model, error) { return load[O](dir, backend) })
 	}
-	standard := Config[O]{Training: neural.Default(), Objective: objective, Members: members}
-	standard.Training.Folds = 0
-	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: load, Default: standard,
+	standard := func(training neural.Config) Config[O] {
+		training.Folds = 0
+		return Config[O]{Training: training, Objective: objective, Members: members}
+	}
+	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: load, Default: standard(neural.Default()),
 		build: func(training neural.Config, overrides [][]byte) (neural.Method, error) {
-			training.Folds = 0
-			c := Config[O]{Training: training, Objective: objective, Members: members}
+			c := standard(training)
 			if err := c.lay(overrides); err != nil {
 				return nil, err
 			}
