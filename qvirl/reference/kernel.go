@@ -98,11 +98,13 @@ func (m *metric) velocity(dst, p []float64) {
 	gemv(blas.NoTrans, m.inverse, p, 0, dst)
 }
 
-// hamiltonian makes transitions of Hamiltonian Monte Carlo (Neal, 2011) of uniformly jittered length.
+// hamiltonian makes transitions of Hamiltonian Monte Carlo (Neal, 2011) of uniformly jittered length, with one of two
+// step sizes at random.
 type hamiltonian struct {
 	likelihood Likelihood
 	metric     *metric
 	step       float64 // size of a leapfrog step
+	short      float64 // probability of a transition with steps of shortStep times that size
 	trajectory float64 // mean length of a trajectory in units of the metric
 	limit      int     // of the leapfrog steps of one
 
@@ -112,8 +114,11 @@ type hamiltonian struct {
 	spent              float64 // multiplications by the metric so far
 }
 
-// divergent is the loss of energy, in nats, at which a trajectory is given up.
-const divergent = 1000
+const (
+	divergent  = 1000  // loss of energy, in nats, at which a trajectory is given up
+	shortShare = 0.125 // hamiltonian.short after the warm-up: where the posterior is far narrower than it is in the
+	shortStep  = 0.1   // mean, as at the largest β, only so small a step leads a chain out again
+)
 
 func newHamiltonian(l Likelihood, trajectory float64, limit int) *hamiltonian {
 	return &hamiltonian{likelihood: l, step: 0.1, trajectory: trajectory, limit: limit,
@@ -127,14 +132,17 @@ func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
 	}
 	h.from.copyFrom(at)
 	start := h.metric.draw(h.momentum, h.velocity, rng) - at.logDensity()
-	steps := min(int(math.Ceil((0.5+rng.Float64())*h.trajectory/h.step)), h.limit)
+	step, steps := h.step, min(int(math.Ceil((0.5+rng.Float64())*h.trajectory/h.step)), h.limit)
+	if h.short > 0 && rng.Float64() < h.short {
+		step *= shortStep
+	}
 	for l := 1; l <= steps; l++ {
-		h.kick(at, h.step/2)
+		h.kick(at, step/2)
 		h.metric.velocity(h.velocity, h.momentum)
 		h.spent += dense * float64(len(at.u)*len(at.u))
-		floats.AddScaled(at.u, h.step, h.velocity)
+		floats.AddScaled(at.u, step, h.velocity)
 		at.evaluate(h.likelihood, gradientToo)
-		h.kick(at, h.step/2)
+		h.kick(at, step/2)
 		if !(-at.logDensity()-start < divergent) {
 			break
 		}

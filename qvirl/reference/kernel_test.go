@@ -3,6 +3,7 @@ package reference
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -56,6 +57,24 @@ var kinked = line{
 	},
 }
 
+// TestShortSteps: where the posterior is so narrow that steps are unstable, N(0, 1/(1 + 10⁴)) with steps of 0.1, short
+// ones still move the chain as they should.
+func TestShortSteps(t *testing.T) {
+	narrow := gaussian{mat.NewSymDense(1, []float64{1e4}), []float64{0}}
+	for _, short := range []float64{0, shortShare} {
+		h := newHamiltonian(narrow, 2, 64)
+		h.step, h.short = 0.1, short
+		draws := runKernel(narrow, 20000, func(at *state, rng *rand.Rand) { h.move(at, rng) })[0]
+		if short == 0 {
+			if slices.ContainsFunc(draws, func(x float64) bool { return x != 0 }) {
+				t.Error("the chain moves without short steps: the test shows nothing")
+			}
+			continue
+		}
+		expectMean(t, "variance", draws, func(x float64) float64 { return x * x }, 1/(1+1e4))
+	}
+}
+
 // run starts a chain of a kernel at zero and returns so many positions, after a tenth as many more, [Dim][draws].
 func runKernel(l Likelihood, draws int, move func(at *state, rng *rand.Rand)) [][]float64 {
 	rng := rand.New(rand.NewPCG(11, 0))
@@ -92,8 +111,9 @@ func expectMean(t *testing.T, what string, draws []float64, f func(float64) floa
 
 // kernelsOf are the kernels that need nothing but a likelihood.
 func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng *rand.Rand) {
-	plain, massive := newHamiltonian(l, 2, 64), newHamiltonian(l, 2, 64)
+	plain, massive, mixed := newHamiltonian(l, 2, 64), newHamiltonian(l, 2, 64), newHamiltonian(l, 2, 64)
 	plain.step, massive.step, massive.metric = 0.4, 0.4, newMetric(mass)
+	mixed.step, mixed.short = 0.4, 0.5
 	exchanging := newSlice(l)
 	exchanging.pair = func(rng *rand.Rand) [2][]int {
 		i := rng.IntN(l.Dim())
@@ -102,6 +122,7 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 	return map[string]func(at *state, rng *rand.Rand){
 		"Hamiltonian":                    func(at *state, rng *rand.Rand) { plain.move(at, rng) },
 		"Hamiltonian with a mass matrix": func(at *state, rng *rand.Rand) { massive.move(at, rng) },
+		"Hamiltonian of two step sizes":  func(at *state, rng *rand.Rand) { mixed.move(at, rng) },
 		"single":                         newSlice(l).single,
 		"sweep":                          newSlice(l).sweep,
 		"sweep with exchanges":           exchanging.sweep,

@@ -49,7 +49,7 @@ func (s *sampling) warmUp(ctx context.Context) error {
 		walk = mcmc.MeanStep(s.chains, func(k *chain) float64 { return k.walker.StepSize })
 	}
 	for _, k := range s.chains {
-		k.hamiltonian.step = step
+		k.hamiltonian.step, k.hamiltonian.short = step, shortShare
 		if k.walker != nil {
 			k.walker.StepSize = walk
 		}
