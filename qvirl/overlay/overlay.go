@@ -53,7 +53,8 @@ func OfFile(path string, err error) error {
 	return err
 }
 
-// JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
+// JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors, and so are fields
+// that are there twice.
 func JSON(config any, object []byte) error {
 	if len(object) == 0 {
 		return nil
@@ -77,7 +78,41 @@ func JSON(config any, object []byte) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: there is more after the JSON object", Err)
 	}
-	return nil
+	d = json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	return once(d, "")
+}
+
+// once reads the next value of valid JSON, and refuses an object in it in which a field is there twice, in whatever
+// case, as decoding would take the last. path is the value's own.
+func once(d *json.Decoder, path string) error {
+	token, err := d.Token()
+	open, nested := token.(json.Delim)
+	if !nested {
+		return err
+	}
+	names := map[string]string{}
+	for d.More() {
+		field := path
+		if open == '{' {
+			key, err := d.Token()
+			if err != nil {
+				return err
+			}
+			name := key.(string)
+			field = strings.TrimPrefix(path+"."+name, ".")
+			if former, again := names[strings.ToLower(name)]; again {
+				return fmt.Errorf("%w: %s: the field is there twice, as %q and %q; keep one of them", Err, field,
+					former, name)
+			}
+			names[strings.ToLower(name)] = name
+		}
+		if err := once(d, field); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token() // the end of the object or array
+	return err
 }
 
 // typeError says which field got what, and what it wants.
