@@ -60,7 +60,7 @@ func (p *poolFlags) source() string {
 func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error) {
 	g, err := c.Gym(p.workers)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--workers: %w", err)
 	}
 	g.Python, g.PythonPath = p.python, p.pythonPath
 	if err := check.First(g.LimitTime(p.stepTimeout), g.LimitSteps(p.maxSteps)); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
@@ -69,7 +70,7 @@ such as their means and standard deviations: what is subtracted from each, and w
 				c.Seed = seed
 			}
 			if cmd.Flags().Changed("steps") {
-				if err := c.SetSteps(steps); err != nil {
+				if err := check.First(check.AtLeast(1, "--steps", steps), c.SetSteps(steps)); err != nil {
 					return err
 				}
 			}
