@@ -36,13 +36,17 @@ func Read(path string) ([]byte, error) {
 	return text, nil
 }
 
-// File lays the JSON object in the file of the flag --config over a config; the path "" stands for none.
-func File(config any, path string) error {
+// File lays the JSON object in the file of the flag --config over a config, which has to be valid then; the path ""
+// stands for none.
+func File(config interface{ Validate() error }, path string) error {
 	text, err := Read(path)
 	if err != nil {
 		return err
 	}
-	return OfFile(path, JSON(config, text))
+	if err = JSON(config, text); err == nil {
+		err = Invalid(config.Validate())
+	}
+	return OfFile(path, err)
 }
 
 // OfFile names the file of the flag --config in an error about its object, and leaves others as they are.
@@ -51,6 +55,14 @@ func OfFile(path string, err error) error {
 		return fmt.Errorf("--config %s: %w", path, err)
 	}
 	return err
+}
+
+// Invalid returns the error of a config whose values do not do as one that wraps Err, and nil as nil.
+func Invalid(err error) error {
+	if err == nil || errors.Is(err, Err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", Err, err)
 }
 
 // JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors, and so are fields

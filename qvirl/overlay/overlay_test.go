@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 type training struct{ Steps, Batch int }
@@ -17,6 +19,11 @@ type config struct {
 	hidden   int
 }
 
+// Validate refuses a negative rate.
+func (c config) Validate() error {
+	return check.NotNegative("rate", c.Rate)
+}
+
 func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	for text, want := range map[string]string{
@@ -26,6 +33,7 @@ func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 		`{"rate": 3`:                    "unexpected EOF",
 		`{} {}`:                         "more after the JSON object",
 		`[3]`:                           "config: got an array, want an object",
+		`{"rate": -1}`:                  "config: rate = -1, want",
 		`{"rate": "x"}`:                 "config: rate: got a string, want a number",
 		`{"Training": {"Steps": 2.5}}`:  "config: Training.Steps: got 2.5, want a whole number",
 		`{"Training": {"Batch": true}}`: "Training.Batch: got a truth value, want a whole number",

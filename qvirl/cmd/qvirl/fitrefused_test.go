@@ -17,6 +17,7 @@ func TestBadFits(t *testing.T) {
 	writeProblem(t, false)
 	os.WriteFile("text.npz", []byte("hello"), 0o644)
 	os.WriteFile("bad.json", []byte(`{"Sample": 2}`), 0o644)
+	os.WriteFile("few.json", []byte(`{"Samples": 2}`), 0o644)
 	for want, change := range map[string][]string{
 		`no "magic"`:                     {"--method", "magic"},
 		"absent.npz":                     {"--problem", "absent.npz"},
@@ -30,6 +31,7 @@ func TestBadFits(t *testing.T) {
 		"--lambda = -1":                  {"--method", "avril", "--lambda", "-1"},
 		"--lambda = +Inf":                {"--method", "avril", "--lambda", "Inf"},
 		`"Sample"`:                       {"--config", "bad.json"},
+		"few.json: config: valuewalk: S": {"--config", "few.json"},
 		"--refine is a flag":             {"--refine", "3"},
 		"--refine -2: want":              {"--method", "qvirl", "--refine", "-2"},
 		"--samples -2":                   {"--samples", "-2"},

@@ -138,7 +138,7 @@ func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.C
 			return c, err
 		}
 	}
-	return c, c.Validate()
+	return c, nil
 }
 
 // demonstrations returns the episodes that the model was trained on.

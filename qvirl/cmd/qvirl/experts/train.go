@@ -94,9 +94,6 @@ such as their means and standard deviations: what is subtracted from each, and w
 
 func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, out string, force bool) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	if err := c.Validate(); err != nil {
-		return err
-	}
 	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
 	_, err := os.Stat(run)
 	resumes := err == nil
