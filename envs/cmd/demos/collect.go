@@ -61,8 +61,7 @@ environments in which an episode follows from its seed and actions.`,
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
 		"JSON")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
-	f.StringVar(&o.python, "python", "", gym.PythonHelp)
+	command.AddPython(c, &o.python, &o.pythonPath)
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
 	f.BoolVar(&o.replay, "replay", false, "store seeds and actions, of which a replay makes the observations")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")

@@ -23,14 +23,6 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 )
 
-// addReplay adds the flags that say where a replay runs.
-func addReplay(c *cobra.Command, o *gym.ReplayOptions) {
-	f := c.Flags()
-	f.StringVar(&o.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, "+
-		"the one that kernel-setup installed, or python3)")
-	f.StringArrayVar(&o.PythonPath, "python-path", nil, gym.PythonPathHelp)
-}
-
 func newShow() *cobra.Command {
 	var picture string
 	var episode int
@@ -78,7 +70,7 @@ in place of observations, the episode is played again, and checked.`,
 	f.StringVar(&picture, "frames", "", "draw frames of an episode into this file, ending in .png")
 	f.IntVar(&episode, "episode", 0, "which episode --frames draws")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
-	addReplay(c, &replay)
+	command.AddPython(c, &replay.Python, &replay.PythonPath)
 	return c
 }
 
@@ -219,7 +211,7 @@ frames).`,
 		"and arrays)")
 	f.BoolVar(&o.plain, "plain", false, "store observations where FILE has seeds and actions")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
-	addReplay(c, &o.replay)
+	command.AddPython(c, &o.replay.Python, &o.replay.PythonPath)
 	for _, other := range []string{"env", "expert", "actions", "layout"} {
 		c.MarkFlagsMutuallyExclusive("plain", other)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
 )
@@ -44,8 +45,7 @@ func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.maxSteps, "max-steps", 0, "end episodes after so many steps, if the environment has no "+
 		"shorter limit (default: its own limit)")
 	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)
-	c.Flags().StringVar(&p.python, "python", "", gym.PythonHelp)
-	c.Flags().StringArrayVar(&p.pythonPath, "python-path", nil, gym.PythonPathHelp)
+	command.AddPython(c, &p.python, &p.pythonPath)
 }
 
 // source says how long episodes last, where the environment does not: an interrupted run goes on with the same.
