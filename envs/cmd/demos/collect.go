@@ -46,7 +46,8 @@ and why; where it would replace a file, in FILE.partial.npz, or FILE.partial-2.n
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for
 environments in which an episode follows from its seed and actions.`,
 		Example: `  demos collect CartPole-v1 --episodes 20 --out cartpole.npz
-  demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' --workers 2 --out highway.npz
+  demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' \
+      --workers 2 --out highway.npz
   demos collect ALE/Pong-v5 --atari --replay --episodes 1 --out pong.npz
   demos collect Moonbase-v0 --import moonbase --python-path ~/moonbase --out moonbase.npz`,
 		Args: cobra.ExactArgs(1),

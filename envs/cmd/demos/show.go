@@ -179,17 +179,17 @@ func newConvert() *cobra.Command {
 		Short: "Convert a file that others have made to this project's layout",
 		Long: `convert reads a file of one of the layouts
 
-  flat       .npz with a row for each transition: obs, action, next_obs, episode, and where known reward, terminated, truncated,
-             seed, expert_logp
+  flat       .npz with a row for each transition: obs, action, next_obs, episode, and where known reward, terminated,
+             truncated, seed, expert_logp
   imitation  .npz of the Python library imitation: obs, acts, terminal, indices, and where known rews
-  csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated,
-             seed
+  csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated,
+             truncated, seed
 
 and, by Python, with h5py or pyarrow (which kernel-setup install --with envs brings along),
 
   Minari     a data set's folder, or its data/main_data.hdf5
-  datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or .parquet, with
-             imitation's columns obs, acts, terminal, and where known rews
+  datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or
+             .parquet, with imitation's columns obs, acts, terminal, and where known rews
 
 checks every array, and writes FILE.npz with a description in FILE.json.
 

@@ -17,6 +17,7 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/command/commandtest"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -389,6 +390,7 @@ func TestHelpHasExamples(t *testing.T) {
 			t.Errorf("%s --help has broken lines:\n%s", c.Name(), c.Long)
 		}
 	}
+	commandtest.HelpIsNarrow(t, newRoot(definitions), run)
 	_, out, _ := run(t, "help", "scaling")
 	expect(t, "help scaling", out, "--engine slurm", "--engine kubernetes", "qvirl merge")
 }

@@ -92,8 +92,10 @@ trains into a folder.
 Methods:
 ` + listMethods(),
 		Example: `  qvirl train --demos lander.npz --method bc --trajectories 7 --beta 3 --discount 0.99 --out bc
-  qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 --held-out 200:300 --out iq
-  qvirl train --demos lander.npz --method qvirl --env LunarLander-v3 --explore=false --successors 4 --discount 0.99 --out qvirl
+  qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 \
+      --held-out 200:300 --out iq
+  qvirl train --demos lander.npz --method qvirl --env LunarLander-v3 --explore=false --successors 4 \
+      --discount 0.99 --out qvirl
   qvirl train --demos pong.npz --method bc --steps 20000 --out pong-bc
   qvirl score --model iq --demos lander.npz --episodes 200:300
   qvirl rollout --model iq --env LunarLander-v3 --episodes 30`,
