@@ -51,5 +51,6 @@ changes, unless install is asked for a --kernelspec. To undo it all, delete .bir
 	}
 	root.AddCommand(newInstallCommand(), newDoctorCommand(), newLabCommand(), newRunCommand(), newTestCommand(),
 		newCollectCommand(), newSoakCommand())
+	commands.WrapHelp(root)
 	return root
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/go-birl/birl/envs/command/commandtest"
 )
 
 // childVariable turns the test program into a child process for the tests of command.
@@ -45,6 +48,19 @@ func TestMain(m *testing.M) {
 	case "sleep":
 		time.Sleep(time.Minute)
 	}
+}
+
+func TestHelpIsNarrow(t *testing.T) {
+	commandtest.HelpIsNarrow(t, newRoot(), func(t *testing.T, args ...string) (status int, stdout, stderr string) {
+		var out bytes.Buffer
+		root := newRoot()
+		root.SetArgs(args)
+		root.SetOut(&out)
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return 0, out.String(), ""
+	})
 }
 
 // child is the test program in one of the roles above.

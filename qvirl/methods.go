@@ -54,7 +54,10 @@ func builderFor[C any, M Method](defaults func() C, set func(c *C, o Options), b
 			set(&c, o)
 			return &c
 		},
-		func(config any) (Method, error) { return build(*config.(*C)) },
+		func(config any) (Method, error) {
+			m, err := build(*config.(*C))
+			return m, overlay.Invalid(err)
+		},
 	}
 }
 

@@ -58,20 +58,28 @@ func named(lock *flock.Flock) bool {
 	return err == nil && os.SameFile(locked, there)
 }
 
-// ClaimFolder claims out, a folder, and makes it if it is missing; then the release removes it, if nothing was written
-// to it.
+// ClaimFolder claims out, a folder, and makes it if it is missing, with the folders above; then the release removes
+// them, if nothing was written to them.
 func ClaimFolder(out string) (release func(), err error) {
-	_, missing := os.Stat(out)
+	var made []string
+	for dir := out; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		made = append(made, dir)
+	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
 	unlock, err := Claim(out, true)
-	if err != nil || missing == nil {
-		return unlock, err
+	if err != nil {
+		return nil, err
 	}
 	return func() {
 		unlock()
-		_ = os.Remove(out) // unless there is something in it
+		for _, dir := range made {
+			_ = os.Remove(dir) // unless there is something in it
+		}
 	}, nil
 }
 

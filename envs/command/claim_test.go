@@ -124,9 +124,10 @@ func TestFoldersMadeForNothingGo(t *testing.T) {
 	for _, c := range []struct{ had, written, stays bool }{
 		{false, false, false}, {false, true, true}, {true, false, true},
 	} {
-		out := filepath.Join(t.TempDir(), "model")
+		above := filepath.Join(t.TempDir(), "models")
+		out := filepath.Join(above, "model")
 		if c.had {
-			if err := os.Mkdir(out, 0o755); err != nil {
+			if err := os.MkdirAll(out, 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -143,8 +144,10 @@ func TestFoldersMadeForNothingGo(t *testing.T) {
 			}
 		}
 		release()
-		if _, err := os.Stat(out); (err == nil) != c.stays {
-			t.Errorf("%+v: after the release the folder is there: %v", c, err == nil)
+		for _, dir := range []string{out, above} {
+			if _, err := os.Stat(dir); (err == nil) != c.stays {
+				t.Errorf("%+v: after the release the folder %s is there: %v", c, filepath.Base(dir), err == nil)
+			}
 		}
 	}
 }

@@ -66,6 +66,7 @@ func EndSoon(ctx context.Context, stderr io.Writer, explain func(error) error) (
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true // errors are written here, once
 	checkArguments(root)
+	WrapHelp(root)
 	root.Version = cmp.Or(root.Version, version())
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -80,6 +81,15 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		fmt.Fprintln(stderr, "error:", err)
 		return 1
 	}
+}
+
+// Columns is how wide help may be.
+const Columns = 120
+
+// WrapHelp has the help of a command, and of its own commands, break the lines about flags that are wider than Columns.
+func WrapHelp(root *cobra.Command) {
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ",
+		Columns)))
 }
 
 // version returns that of the program's module, or the commit that it was built of where it has none.

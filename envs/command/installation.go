@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/spf13/cobra"
 )
 
 // Private is the folder that kernel-setup installs into, relative to the root of the clone.
@@ -54,6 +56,14 @@ func UseInstallation() error {
 		}
 	}
 	return nil
+}
+
+// AddPython adds to a command the flags that say which Python runs environments, and plays trajectories again that are
+// kept as seeds and actions.
+func AddPython(c *cobra.Command, python *string, path *[]string) {
+	c.Flags().StringVar(python, "python", "", "Python interpreter (default: "+PythonVariable+", the one that "+
+		"kernel-setup installed, or python3)")
+	c.Flags().StringArrayVar(path, "python-path", nil, "folder in which Python modules are looked for first")
 }
 
 // holdsCUDA tells whether a CUDA plugin lies in one of the folders of a list.

@@ -218,47 +218,47 @@ func (c *Config) SetSteps(n int) error {
 	return c.Validate()
 }
 
-// Validate reports the first field that is out of range.
+// Validate reports the first field that is out of range, by its key in JSON.
 func (c Config) Validate() error {
 	return check.All("expert",
-		check.That(c.Environment != "", "Environment is empty, want the id of a Gymnasium environment"),
-		check.AtLeast(1, "Environments Steps SegmentSteps LearnAfter Batch GradientSteps Quantiles", c.Environments,
+		check.That(c.Environment != "", "environment is empty, want the id of a Gymnasium environment"),
+		check.AtLeast(1, "environments steps segment_steps learn_after batch gradient_steps quantiles", c.Environments,
 			c.Steps, c.SegmentSteps, c.LearnAfter, c.Batch, c.GradientSteps, c.Quantiles),
-		check.AtLeast(1, "CurveEpisodes EvaluationEpisodes", c.CurveEpisodes, c.EvaluationEpisodes),
-		check.AtLeast(0, "PilotEpisodes Demonstrated Pretraining Undisturbed EpsilonSteps ReturnSteps",
+		check.AtLeast(1, "curve_episodes evaluation_episodes", c.CurveEpisodes, c.EvaluationEpisodes),
+		check.AtLeast(0, "pilot_episodes demonstrated pretraining undisturbed epsilon_steps return_steps",
 			c.PilotEpisodes, c.Demonstrated, c.Pretraining, c.Undisturbed, c.EpsilonSteps, c.ReturnSteps),
-		check.That(c.SegmentSteps%max(c.Environments, 1) == 0, "SegmentSteps = %d, want a multiple of the %d "+
-			"Environments", c.SegmentSteps, c.Environments),
-		check.That(c.Steps%max(c.SegmentSteps, 1) == 0, "Steps = %d, want a multiple of SegmentSteps, %d; in JSON, "+
-			"give segment_steps with steps: any multiple of the %d environments that divides them", c.Steps,
+		check.That(c.SegmentSteps%max(c.Environments, 1) == 0, "segment_steps = %d, want a multiple of the %d "+
+			"environments", c.SegmentSteps, c.Environments),
+		check.That(c.Steps%max(c.SegmentSteps, 1) == 0, "steps = %d, want a multiple of segment_steps, %d; give "+
+			"segment_steps with steps: any multiple of the %d environments that divides them", c.Steps,
 			c.SegmentSteps, c.Environments),
-		check.That(c.Undisturbed <= c.Environments, "Undisturbed = %d, there are %d Environments", c.Undisturbed,
+		check.That(c.Undisturbed <= c.Environments, "undisturbed = %d, there are %d environments", c.Undisturbed,
 			c.Environments),
-		check.That(c.Demonstrated <= c.Batch, "Demonstrated = %d, the Batch has %d transitions", c.Demonstrated,
+		check.That(c.Demonstrated <= c.Batch, "demonstrated = %d, the batch has %d transitions", c.Demonstrated,
 			c.Batch),
-		check.That((c.Pilot == "") == (c.PilotEpisodes == 0), "Pilot = %q with PilotEpisodes = %d, want both or "+
+		check.That((c.Pilot == "") == (c.PilotEpisodes == 0), "pilot = %q with pilot_episodes = %d, want both or "+
 			"neither", c.Pilot, c.PilotEpisodes),
-		check.That(c.Pretraining == 0 || c.Pilot != "", "Pretraining = %d without a Pilot to learn from",
+		check.That(c.Pretraining == 0 || c.Pilot != "", "pretraining = %d without a pilot to learn from",
 			c.Pretraining),
-		check.Fraction("Discount EpsilonStart EpsilonEnd", c.Discount, c.EpsilonStart, c.EpsilonEnd),
-		check.NotNegative("Magnify Beta FinalLearningRate", c.Magnify, c.Beta, c.FinalLearningRate),
-		check.That(c.Magnify <= math.MaxFloat32, "Magnify = %g, want a number that float32 holds", c.Magnify),
-		check.That(!c.Expected || c.Beta != 0, "Expected with Beta = 0, want a Boltzmann policy that is not uniform"),
-		check.Positive("RewardScale Huber LearningRate", c.RewardScale, c.Huber, c.LearningRate),
-		check.That(c.FinalLearningRate <= c.LearningRate, "FinalLearningRate = %g, want 0 to LearningRate, %g",
+		check.Fraction("discount epsilon_start epsilon_end", c.Discount, c.EpsilonStart, c.EpsilonEnd),
+		check.NotNegative("magnify beta final_learning_rate", c.Magnify, c.Beta, c.FinalLearningRate),
+		check.That(c.Magnify <= math.MaxFloat32, "magnify = %g, want a number that float32 holds", c.Magnify),
+		check.That(!c.Expected || c.Beta != 0, "expected with beta = 0, want a Boltzmann policy that is not uniform"),
+		check.Positive("reward_scale huber learning_rate", c.RewardScale, c.Huber, c.LearningRate),
+		check.That(c.FinalLearningRate <= c.LearningRate, "final_learning_rate = %g, want 0 to learning_rate, %g",
 			c.FinalLearningRate, c.LearningRate),
-		check.That(c.Replay >= c.LearnAfter, "Replay = %d, want at least LearnAfter, %d", c.Replay, c.LearnAfter),
-		check.That(len(c.Scale) == 0 || slices.Min(c.Scale) > 0, "Scale = %v, want positive numbers", c.Scale),
-		check.That(len(c.Hidden) > 0 && slices.Min(c.Hidden) >= 1, "Hidden = %v, want at least one layer of at least "+
+		check.That(c.Replay >= c.LearnAfter, "replay = %d, want at least learn_after, %d", c.Replay, c.LearnAfter),
+		check.That(len(c.Scale) == 0 || slices.Min(c.Scale) > 0, "scale = %v, want positive numbers", c.Scale),
+		check.That(len(c.Hidden) > 0 && slices.Min(c.Hidden) >= 1, "hidden = %v, want at least one layer of at least "+
 			"one unit", c.Hidden),
-		check.That(c.TargetRate > 0 && c.TargetRate <= 1, "TargetRate = %g, want above 0 and at most 1", c.TargetRate))
+		check.That(c.TargetRate > 0 && c.TargetRate <= 1, "target_rate = %g, want above 0 and at most 1", c.TargetRate))
 }
 
 // Gym returns the config of the pool that Train and Evaluate want, with the environments dealt out to a number of
 // processes that divides Environments.
 func (c Config) Gym(workers int) (gym.Config, error) {
 	if workers < 1 || c.Environments%workers != 0 {
-		return gym.Config{}, fmt.Errorf("expert: %d workers, want a number that divides the %d Environments", workers,
+		return gym.Config{}, fmt.Errorf("expert: %d workers, want a number that divides the %d environments", workers,
 			c.Environments)
 	}
 	g := gym.Config{ID: c.Environment, Imports: c.Imports}
@@ -295,7 +295,7 @@ func (c Config) options(given map[string]any) map[string]any {
 // checkAlike refuses an Alike that is not of so many actions.
 func (c Config) checkAlike(actions int) error {
 	if c.Alike != nil && len(c.Alike) != actions {
-		return fmt.Errorf("expert: Alike = %v, want one for each of the %d actions", c.Alike, actions)
+		return fmt.Errorf("expert: alike = %v, want one for each of the %d actions", c.Alike, actions)
 	}
 	return nil
 }
@@ -306,7 +306,7 @@ func (c Config) checkUnits(numbers int) error {
 		return nil
 	}
 	if len(c.Center) != numbers || len(c.Scale) != numbers {
-		return fmt.Errorf("expert: Center = %v and Scale = %v, want one of each for each of an observation's %d "+
+		return fmt.Errorf("expert: center = %v and scale = %v, want one of each for each of an observation's %d "+
 			"numbers", c.Center, c.Scale, numbers)
 	}
 	return nil

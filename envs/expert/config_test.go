@@ -22,21 +22,21 @@ func TestConfigs(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Config){
-		"Environment": func(c *Config) { c.Environment = "" }, "Steps": func(c *Config) { c.Steps = 0 },
-		"SegmentSteps":       func(c *Config) { c.SegmentSteps = 17 },
+		"environment": func(c *Config) { c.Environment = "" }, "steps": func(c *Config) { c.Steps = 0 },
+		"segment_steps":      func(c *Config) { c.SegmentSteps = 17 },
 		"give segment_steps": func(c *Config) { c.Steps += c.Environments },
-		"Undisturbed":        func(c *Config) { c.Undisturbed = 17 },
-		"PilotEpisodes":      func(c *Config) { c.Pilot = "module:function" },
-		"Discount":           func(c *Config) { c.Discount = 1.1 }, "Beta": func(c *Config) { c.Beta = math.NaN() },
-		"RewardScale": func(c *Config) { c.RewardScale = 0 }, "EpsilonStart": func(c *Config) { c.EpsilonStart = -1 },
-		"EpsilonEnd": func(c *Config) { c.EpsilonEnd = math.NaN() }, "Replay": func(c *Config) { c.Replay = 10 },
-		"Hidden": func(c *Config) { c.Hidden = []int{8, 0} }, "Huber": func(c *Config) { c.Huber = math.Inf(1) },
-		"LearningRate":      func(c *Config) { c.LearningRate = 0 },
-		"FinalLearningRate": func(c *Config) { c.FinalLearningRate = 1 },
-		"Magnify":           func(c *Config) { c.Magnify = -1 }, "TargetRate": func(c *Config) { c.TargetRate = 0 },
-		"Batch":       func(c *Config) { c.Batch = 0 },
-		"ReturnSteps": func(c *Config) { c.ReturnSteps = -1 },
-		"Expected":    func(c *Config) { c.Expected, c.Beta = true, 0 },
+		"undisturbed":        func(c *Config) { c.Undisturbed = 17 },
+		"pilot_episodes":     func(c *Config) { c.Pilot = "module:function" },
+		"discount":           func(c *Config) { c.Discount = 1.1 }, "beta": func(c *Config) { c.Beta = math.NaN() },
+		"reward_scale": func(c *Config) { c.RewardScale = 0 }, "epsilon_start": func(c *Config) { c.EpsilonStart = -1 },
+		"epsilon_end": func(c *Config) { c.EpsilonEnd = math.NaN() }, "replay": func(c *Config) { c.Replay = 10 },
+		"hidden": func(c *Config) { c.Hidden = []int{8, 0} }, "huber": func(c *Config) { c.Huber = math.Inf(1) },
+		"learning_rate":       func(c *Config) { c.LearningRate = 0 },
+		"final_learning_rate": func(c *Config) { c.FinalLearningRate = 1 },
+		"magnify":             func(c *Config) { c.Magnify = -1 }, "target_rate": func(c *Config) { c.TargetRate = 0 },
+		"batch":        func(c *Config) { c.Batch = 0 },
+		"return_steps": func(c *Config) { c.ReturnSteps = -1 },
+		"expected":     func(c *Config) { c.Expected, c.Beta = true, 0 },
 	} {
 		c := Default("any")
 		change(&c)
@@ -97,7 +97,7 @@ func TestStepsCanBeAnyNumber(t *testing.T) {
 		}
 	}
 	c := Default("CartPole-v1")
-	if err := c.SetSteps(0); err == nil || !strings.Contains(err.Error(), "Steps = 0") {
+	if err := c.SetSteps(0); err == nil || !strings.Contains(err.Error(), "steps = 0") {
 		t.Errorf("no steps: error %v", err)
 	}
 }

@@ -202,7 +202,7 @@ func TestGreedyShares(t *testing.T) {
 	if err := e.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "Alike") {
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "alike =") {
 		t.Errorf("error %v for one action's Alike of two", err)
 	}
 }

@@ -231,7 +231,7 @@ func TestFeaturesSuitAnyUnits(t *testing.T) {
 		t.Error("two units suit three numbers")
 	}
 	c.Scale[1] = 0
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "Scale") {
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "scale =") {
 		t.Errorf("a scale of 0 gives %v, want an error about Scale", err)
 	}
 }

@@ -156,7 +156,7 @@ func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
 func (t *trainer) demonstrate() error {
 	total := demo.Transitions(t.options.Demonstrations)
 	if d := t.config.Demonstrated; d == 0 && total > 0 || d > 0 && total == 0 && t.config.Pilot == "" {
-		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations and the pilot %q, "+
+		return fmt.Errorf("expert: demonstrated = %d with %d transitions in Options.Demonstrations and the pilot %q, "+
 			"want 0 without either, and more with demonstrations", d, total, t.config.Pilot)
 	}
 	if t.options.Loss != nil {

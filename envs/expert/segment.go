@@ -178,7 +178,7 @@ func (t *trainer) learn(from *replay, random *rand.Rand) error {
 		return err
 	}
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help",
+		return fmt.Errorf("expert: the loss is %g after %d steps; a smaller learning_rate or reward_scale may help",
 			loss, t.steps)
 	}
 	t.loss, t.losses = loss, append(t.losses, loss)

@@ -150,13 +150,13 @@ func (c Config) checkRun(spec gym.Spec, environments int, o Options) error {
 			c.Environments, c.Environment)
 	}
 	if c.Lives != nil && (*c.Lives < 0 || *c.Lives >= spec.Size()) {
-		return fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives, spec.Size())
+		return fmt.Errorf("expert: lives = %d, want an index of the observation's %d numbers", *c.Lives, spec.Size())
 	}
 	if o.Rewards != nil && o.Loss != nil {
 		return fmt.Errorf("expert: Options has Rewards and a Loss, want one of them")
 	}
 	if o.Rewards != nil && c.Discount == 1 {
-		return fmt.Errorf("expert: Discount = 1, want less with Options.Rewards: ends are worth them for ever")
+		return fmt.Errorf("expert: discount = 1, want less with Options.Rewards: ends are worth them for ever")
 	}
 	return check.First(c.checkAlike(spec.Actions), c.checkUnits(spec.Size()))
 }
@@ -213,8 +213,8 @@ func (t *trainer) fly(ctx context.Context) error {
 	}
 	if c.Demonstrated > 0 {
 		if t.replay.count == t.replay.capacity { // nothing could be forgotten for what comes next
-			return fmt.Errorf("expert: Replay = %d holds no more than the pilot's transitions, none of which is "+
-				"forgotten with Demonstrated = %d; raise Replay", c.Replay, c.Demonstrated)
+			return fmt.Errorf("expert: replay = %d holds no more than the pilot's transitions, none of which is "+
+				"forgotten with demonstrated = %d; raise replay", c.Replay, c.Demonstrated)
 		}
 		t.replay.keep()
 	}

@@ -209,7 +209,7 @@ func TestPilotThatFillsTheReplay(t *testing.T) {
 	c.PilotEpisodes, c.Demonstrated, c.Hidden, c.Steps, c.SegmentSteps = 1, 8, []int{8}, 160, 160
 	c.Replay, c.LearnAfter = 60, 32 // a landing takes more than 60 steps
 	_, err := Train(t.Context(), pureGo(t), openPool(t, c, 1), c, Options{})
-	if err == nil || !strings.Contains(err.Error(), "Replay = 60") || !strings.Contains(err.Error(), "raise Replay") {
+	if err == nil || !strings.Contains(err.Error(), "replay = 60") || !strings.Contains(err.Error(), "raise replay") {
 		t.Errorf("error %v, want one that asks for a larger Replay", err)
 	}
 }

@@ -153,12 +153,8 @@ func (c *Config) SetOptions(written []string) error {
 	return nil
 }
 
-// What flags of commands are for that set Python, PythonPath and StepLimit.
-const (
-	PythonHelp     = "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup installed, or python3)"
-	PythonPathHelp = "folder in which Python modules are looked for first"
-	StepLimitHelp  = "how long a step of the environments may take"
-)
+// StepLimitHelp is what flags of commands are for that set StepLimit.
+const StepLimitHelp = "how long a step of the environments may take"
 
 // LimitTime sets StepLimit as a flag --step-timeout does, which has no default.
 func (c *Config) LimitTime(step time.Duration) error {

@@ -59,6 +59,10 @@ func Every(interval time.Duration) func() bool {
 	}
 }
 
+// firstEstimate is the seconds in which a Meter does not estimate the time left: a first stage that there is nothing to
+// do in, or compilation, tells nothing of the rest.
+const firstEstimate = 1
+
 // Meter tells a listener how far a computation of one unit has come. Its methods may be called from several goroutines.
 type Meter struct {
 	mutex sync.Mutex
@@ -81,7 +85,9 @@ func (m *Meter) Report(done, total int, status string) {
 	if total > 0 {
 		e.Fraction = min(max(float64(done)/float64(total), 0), 1)
 	}
-	e.Left = Left(e.Elapsed, e.Fraction)
+	if e.Elapsed >= firstEstimate {
+		e.Left = Left(e.Elapsed, e.Fraction)
+	}
 	m.show(e)
 }
 

@@ -11,7 +11,10 @@ import (
 func TestMeter(t *testing.T) {
 	var got []Event
 	m := NewMeter(func(e Event) { got = append(got, e) }, "u")
-	m.start = time.Now().Add(-10 * time.Second)
+	if m.Report(1, 10, "a stage without work"); got[0].Fraction != 0.1 || got[0].Left != 0 {
+		t.Errorf("a tenth at once: %+v, want no estimate of the time left", got[0])
+	}
+	got, m.start = nil, time.Now().Add(-10*time.Second)
 	m.Report(1, 4, " loss 3 ")
 	m.Report(7, 4, "")
 	m.Report(1, 0, "")

@@ -92,7 +92,7 @@ type Plan struct {
 // NewPlan returns the plan of an experiment with a config.
 func NewPlan[C Config](experiment, scale, backendName string, c C) (*Plan, error) {
 	if err := c.Validate(); err != nil {
-		return nil, err
+		return nil, overlay.Invalid(err)
 	}
 	units, err := c.Units(backendName)
 	if err != nil {

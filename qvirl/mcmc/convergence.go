@@ -184,7 +184,7 @@ func (d *Diagnostics) Converged() (ok bool, reason string) {
 	if d.ValueStdError > d.MaxStdError {
 		reason += fmt.Sprintf("; of a value, the standard deviation is known within %.0f %% only", 100*d.ValueStdError)
 	}
-	if !d.KnowsBetaStd() {
+	if !d.knowsBetaStd() {
 		reason += "; of β the quantiles are known, while the mean and the standard deviation rest on the few largest " +
 			"draws"
 	}
@@ -194,9 +194,18 @@ func (d *Diagnostics) Converged() (ok bool, reason string) {
 // The largest BetaStdError and BetaTail with which β's standard deviation counts as known.
 const maxBetaStdError, maxBetaTail = 0.1, 0.4
 
-// KnowsBetaStd reports whether β is known, or its standard deviation.
-func (d *Diagnostics) KnowsBetaStd() bool {
+// knowsBetaStd reports whether β is known, or its standard deviation.
+func (d *Diagnostics) knowsBetaStd() bool {
 	return d.BetaStdError <= maxBetaStdError && d.BetaTail <= maxBetaTail
+}
+
+// BetaStd returns the standard deviation of β that a posterior has as answers tell it: NaN where its chains do not know
+// it.
+func BetaStd(post irl.Posterior, std float64) float64 {
+	if s, ok := post.(Sampled); ok && !s.Sampling().knowsBetaStd() {
+		return math.NaN()
+	}
+	return std
 }
 
 // tailOf returns the shape of the upper tail of positive draws (see Smoothed).

@@ -30,23 +30,35 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// diagnosed is a posterior of which nothing is known but how well it was sampled.
+type diagnosed struct {
+	Sampled
+	diagnostics *Diagnostics
+}
+
+func (d diagnosed) Sampling() *Diagnostics { return d.diagnostics }
+
 // TestHeavyTailsBesideRewards: that the standard deviation of β or of a value is unknown is said, and the rewards
 // converge all the same.
 func TestHeavyTailsBesideRewards(t *testing.T) {
 	good := Convergence{[]float64{1}, []float64{2000}, []float64{900}}
 	d := Diagnostics{Reward: good, Value: good, Beta: good, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04,
 		StdError: 0.03, BetaStdError: 0.18}
-	if ok, reason := d.Converged(); !ok || d.KnowsBetaStd() ||
+	unknown := func() bool { return math.IsNaN(BetaStd(diagnosed{diagnostics: &d}, 3)) }
+	if ok, reason := d.Converged(); !ok || !unknown() ||
 		!strings.Contains(reason, "of β the quantiles are known, while the mean") {
 		t.Errorf("%v: %s", ok, reason)
 	}
 	d.BetaStdError, d.BetaTail, d.ValueStdError = 0.03, 0.6, 0.15
-	if ok, reason := d.Converged(); !ok || d.KnowsBetaStd() || !strings.Contains(reason, "within 15 % only") {
+	if ok, reason := d.Converged(); !ok || !unknown() || !strings.Contains(reason, "within 15 % only") {
 		t.Errorf("%v: %s", ok, reason)
 	}
 	d.BetaTail, d.ValueStdError = 0.4, 0.04
-	if ok, reason := d.Converged(); !ok || !d.KnowsBetaStd() || strings.Contains(reason, "β") {
+	if ok, reason := d.Converged(); !ok || unknown() || strings.Contains(reason, "β") {
 		t.Errorf("%v: %s", ok, reason)
+	}
+	if got := BetaStd(nil, 3); got != 3 {
+		t.Errorf("without chains β has the standard deviation %g, want 3", got)
 	}
 }
 

@@ -186,8 +186,12 @@ func (j *job) checkFinite(figures []float32, step int) error {
 				for k, name := range names {
 					others = append(others, fmt.Sprintf("%s %g", name, row[k]))
 				}
-				return fmt.Errorf("neural: run %d: the term %q is %g at step %d (%s); a smaller LearningRate may help",
-					j.first+r, names[i], x, step, strings.Join(others, ", "))
+				help := "a less extreme prior, β or scale of rewards may help"
+				if step > 0 {
+					help = "a smaller LearningRate or " + help
+				}
+				return fmt.Errorf("neural: run %d: the term %q is %g at step %d (%s); %s", j.first+r, names[i], x, step,
+					strings.Join(others, ", "), help)
 			}
 		}
 	}

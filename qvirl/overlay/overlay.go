@@ -36,13 +36,17 @@ func Read(path string) ([]byte, error) {
 	return text, nil
 }
 
-// File lays the JSON object in the file of the flag --config over a config; the path "" stands for none.
-func File(config any, path string) error {
+// File lays the JSON object in the file of the flag --config over a config, which has to be valid then; the path ""
+// stands for none.
+func File(config interface{ Validate() error }, path string) error {
 	text, err := Read(path)
 	if err != nil {
 		return err
 	}
-	return OfFile(path, JSON(config, text))
+	if err = JSON(config, text); err == nil {
+		err = Invalid(config.Validate())
+	}
+	return OfFile(path, err)
 }
 
 // OfFile names the file of the flag --config in an error about its object, and leaves others as they are.
@@ -53,7 +57,16 @@ func OfFile(path string, err error) error {
 	return err
 }
 
-// JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
+// Invalid returns the error of a config whose values do not do as one that wraps Err, and nil as nil.
+func Invalid(err error) error {
+	if err == nil || errors.Is(err, Err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", Err, err)
+}
+
+// JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors, and so are fields
+// that are there twice.
 func JSON(config any, object []byte) error {
 	if len(object) == 0 {
 		return nil
@@ -77,7 +90,41 @@ func JSON(config any, object []byte) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: there is more after the JSON object", Err)
 	}
-	return nil
+	d = json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	return once(d, "")
+}
+
+// once reads the next value of valid JSON, and refuses an object in it in which a field is there twice, in whatever
+// case, as decoding would take the last. path is the value's own.
+func once(d *json.Decoder, path string) error {
+	token, err := d.Token()
+	open, nested := token.(json.Delim)
+	if !nested {
+		return err
+	}
+	names := map[string]string{}
+	for d.More() {
+		field := path
+		if open == '{' {
+			key, err := d.Token()
+			if err != nil {
+				return err
+			}
+			name := key.(string)
+			field = strings.TrimPrefix(path+"."+name, ".")
+			if former, again := names[strings.ToLower(name)]; again {
+				return fmt.Errorf("%w: %s: the field is there twice, as %q and %q; keep one of them", Err, field,
+					former, name)
+			}
+			names[strings.ToLower(name)] = name
+		}
+		if err := once(d, field); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token() // the end of the object or array
+	return err
 }
 
 // typeError says which field got what, and what it wants.

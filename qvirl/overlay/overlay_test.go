@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 type training struct{ Steps, Batch int }
@@ -13,7 +15,13 @@ type config struct {
 	Training training
 	Rate     float64 `json:"rate"`
 	Nothing  struct{}
+	List     [2]training
 	hidden   int
+}
+
+// Validate refuses a negative rate.
+func (c config) Validate() error {
+	return check.NotNegative("rate", c.Rate)
 }
 
 func TestErrorsNameTheFileAndTheFields(t *testing.T) {
@@ -25,15 +33,19 @@ func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 		`{"rate": 3`:                    "unexpected EOF",
 		`{} {}`:                         "more after the JSON object",
 		`[3]`:                           "config: got an array, want an object",
+		`{"rate": -1}`:                  "config: rate = -1, want",
 		`{"rate": "x"}`:                 "config: rate: got a string, want a number",
 		`{"Training": {"Steps": 2.5}}`:  "config: Training.Steps: got 2.5, want a whole number",
 		`{"Training": {"Batch": true}}`: "Training.Batch: got a truth value, want a whole number",
 		`{"Training": "Steps"}`:         "config: Training: got a string, want an object",
-		`{"Rates": 3}`:                  `no field "Rates"; there is Training, rate, Nothing`,
-		`{"Steps": 3}`:                  `no field "Steps"; there is Training, rate, Nothing`,
+		`{"Rates": 3}`:                  `no field "Rates"; there is Training, rate, Nothing, List`,
+		`{"Steps": 3}`:                  `no field "Steps"; there is Training, rate, Nothing, List`,
 		`{"Nothing": {"Steps": 3}}`:     `no field "Steps"; there are no such settings`,
 		`{"Training": {"Stepz": 3}}`:    `no field "Stepz"; there is Steps, Batch`,
 		`{"Training": {"hidden": 3}}`:   `no field "hidden"; there is Steps, Batch`,
+		`{"rate": 3, "rate": 4}`:        `config: rate: the field is there twice, as "rate" and "rate"`,
+		`{"Training": {"Steps": 3, "Batch": 2, "steps": 4}}`: `Training.steps: the field is there twice, as "Steps"`,
+		`{"List": [{"Steps": 3}, {"Batch": 3, "Batch": 1}]}`: `List.Batch: the field is there twice`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -122,7 +122,7 @@ func Run(ctx context.Context, plan *experiment.Plan, j Job, e Engine, o Options)
 				continue
 			}
 		}
-		if errors.Is(err, errCancelled) {
+		if errors.Is(err, errCancelled) || errors.Is(err, errNotSubmitted) {
 			return fmt.Errorf("submit: %w", err)
 		}
 		if ctx.Err() != nil {
@@ -147,6 +147,9 @@ type follower struct {
 
 // errCancelled says that all that was left of a job was cancelled.
 var errCancelled = errors.New("the tasks were cancelled; the finished units are kept, and the same command goes on")
+
+// errNotSubmitted says that the engine refused all that was left of a job.
+var errNotSubmitted = errors.New("no task is submitted")
 
 // step looks at everything once, and submits what has to be.
 func (f *follower) step(ctx context.Context) (over bool, err error) {
@@ -211,7 +214,12 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 		}
 	}
 	if len(again) > 0 {
-		if err := f.engine.Submit(ctx, f.job, again); err != nil {
+		err := f.engine.Submit(ctx, f.job, again)
+		if err != nil && now.Running+now.Waiting == 0 && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w; %s keeps what tasks read and the finished units, and the same command tries "+
+				"again", errNotSubmitted, err, f.job.Out)
+		}
+		if err != nil {
 			return false, err
 		}
 	}

@@ -139,8 +139,31 @@ func TestLocalTasksGiveTheRowsOfOneRun(t *testing.T) {
 type refusing struct{ Engine }
 
 func (refusing) Tasks(context.Context, Job) (map[int]State, error) { return nil, nil }
-func (refusing) Submit(context.Context, Job, []int) error          { return errors.New("submitted") }
+func (refusing) Submit(context.Context, Job, []int) error          { return errors.New("refused") }
 func (refusing) Leave(Job) string                                  { return "left" }
+
+// TestEngineThatRefuses: nothing goes on of which nothing was submitted, and what runs beside does.
+func TestEngineThatRefuses(t *testing.T) {
+	for want, states := range map[string]map[int]State{
+		"no task is submitted: refused; %s keeps what tasks read": nil, "refused\nleft": {1: {Phase: Running}},
+	} {
+		j := Job{Name: "x", Out: t.TempDir(), Tasks: 2}
+		want = strings.ReplaceAll(want, "%s", j.Out)
+		err := Run(t.Context(), plan(), j, busy{states: states}, Options{Every: time.Millisecond})
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "left") != (states != nil) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// busy is an engine that runs some tasks and refuses others.
+type busy struct {
+	refusing
+	states map[int]State
+}
+
+func (b busy) Tasks(context.Context, Job) (map[int]State, error) { return b.states, nil }
 
 func TestTasksThatDoNotGetOnAreGivenUp(t *testing.T) {
 	j := job(t, "never")

@@ -46,7 +46,8 @@ and why; where it would replace a file, in FILE.partial.npz, or FILE.partial-2.n
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for
 environments in which an episode follows from its seed and actions.`,
 		Example: `  demos collect CartPole-v1 --episodes 20 --out cartpole.npz
-  demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' --workers 2 --out highway.npz
+  demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' \
+      --workers 2 --out highway.npz
   demos collect ALE/Pong-v5 --atari --replay --episodes 1 --out pong.npz
   demos collect Moonbase-v0 --import moonbase --python-path ~/moonbase --out moonbase.npz`,
 		Args: cobra.ExactArgs(1),
@@ -61,8 +62,7 @@ environments in which an episode follows from its seed and actions.`,
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
 		"JSON")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, gym.PythonPathHelp)
-	f.StringVar(&o.python, "python", "", gym.PythonHelp)
+	command.AddPython(c, &o.python, &o.pythonPath)
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
 	f.BoolVar(&o.replay, "replay", false, "store seeds and actions, of which a replay makes the observations")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")

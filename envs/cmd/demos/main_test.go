@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/command/commandtest"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -22,6 +23,8 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	status = command.Execute(t.Context(), newRoot(), args, &out, &errs)
 	return status, out.String(), errs.String()
 }
+
+func TestHelpIsNarrow(t *testing.T) { commandtest.HelpIsNarrow(t, newRoot(), run) }
 
 // What is to be collected is checked before anything is started.
 func TestCollectRefuses(t *testing.T) {

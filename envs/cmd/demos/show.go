@@ -23,14 +23,6 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 )
 
-// addReplay adds the flags that say where a replay runs.
-func addReplay(c *cobra.Command, o *gym.ReplayOptions) {
-	f := c.Flags()
-	f.StringVar(&o.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, "+
-		"the one that kernel-setup installed, or python3)")
-	f.StringArrayVar(&o.PythonPath, "python-path", nil, gym.PythonPathHelp)
-}
-
 func newShow() *cobra.Command {
 	var picture string
 	var episode int
@@ -78,7 +70,7 @@ in place of observations, the episode is played again, and checked.`,
 	f.StringVar(&picture, "frames", "", "draw frames of an episode into this file, ending in .png")
 	f.IntVar(&episode, "episode", 0, "which episode --frames draws")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
-	addReplay(c, &replay)
+	command.AddPython(c, &replay.Python, &replay.PythonPath)
 	return c
 }
 
@@ -187,17 +179,17 @@ func newConvert() *cobra.Command {
 		Short: "Convert a file that others have made to this project's layout",
 		Long: `convert reads a file of one of the layouts
 
-  flat       .npz with a row for each transition: obs, action, next_obs, episode, and where known reward, terminated, truncated,
-             seed, expert_logp
+  flat       .npz with a row for each transition: obs, action, next_obs, episode, and where known reward, terminated,
+             truncated, seed, expert_logp
   imitation  .npz of the Python library imitation: obs, acts, terminal, indices, and where known rews
-  csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated,
-             seed
+  csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated,
+             truncated, seed
 
 and, by Python, with h5py or pyarrow (which kernel-setup install --with envs brings along),
 
   Minari     a data set's folder, or its data/main_data.hdf5
-  datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or .parquet, with
-             imitation's columns obs, acts, terminal, and where known rews
+  datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or
+             .parquet, with imitation's columns obs, acts, terminal, and where known rews
 
 checks every array, and writes FILE.npz with a description in FILE.json.
 
@@ -219,7 +211,7 @@ frames).`,
 		"and arrays)")
 	f.BoolVar(&o.plain, "plain", false, "store observations where FILE has seeds and actions")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
-	addReplay(c, &o.replay)
+	command.AddPython(c, &o.replay.Python, &o.replay.PythonPath)
 	for _, other := range []string{"env", "expert", "actions", "layout"} {
 		c.MarkFlagsMutuallyExclusive("plain", other)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -49,10 +48,8 @@ func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
 	if p, ok := r.Posterior.(mcmc.Sampled); ok {
 		d := p.Sampling()
 		a.RHat, a.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
-		if !d.KnowsBetaStd() {
-			a.BetaStd = math.NaN()
-		}
 	}
+	a.BetaStd = mcmc.BetaStd(r.Posterior, a.BetaStd)
 	a.Verdict, a.Returned, a.Reason, a.Converged = string(r.Verdict), r.Returned, r.Reason, r.Converged
 	return a, nil
 }

@@ -49,7 +49,7 @@ standard deviation says nothing there, and means may lie many prior standard dev
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the draws")
 	f.StringVar(&o.out, "out", "", "file for the draws, ending in .nc (required)")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
-	addPython(c, &o.python)
+	command.AddPython(c, &o.python.Python, &o.python.PythonPath)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	o.memory.AddTo(c)
 	for _, name := range []string{"model", "demos", "out"} {

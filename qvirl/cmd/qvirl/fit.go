@@ -72,8 +72,8 @@ The problem holds the arrays
 Rewards that depend on each other take one of these priors, singular ones included:
   prior_cov [S,S]      covariance; [S·A,S·A] for rewards of state-action pairs
   prior_low_rank [S,k] factor W of the covariance W Wᵀ + diag(prior_std²); [S,A,k] for pairs; prior_std is optional here
-  prior_kernel         Gaussian process: a text, rbf, matern12, matern32, matern52 or linear, as of np.array("rbf"), with
-                       prior_lengthscale (one, or one a feature), prior_std (of the rewards, one or one each),
+  prior_kernel         Gaussian process: a text, rbf, matern12, matern32, matern52 or linear, as of np.array("rbf"),
+                       with prior_lengthscale (one, or one a feature), prior_std (of the rewards, one or one each),
                        state_features [S,d] (reward_features [S,A,d] for pairs), and optionally prior_nugget, a
                        variance that no two rewards share
 Standard deviations and β lie between 1e-60 and 1e60.
@@ -91,7 +91,8 @@ or "not converged"), returned (the method whose posterior it is; "refined" if it
 chains) and reason; converged is 1 if the answer can be trusted, else 0.
 
 Methods:
-  qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short chain
+  qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short
+                 chain
   qvirl          variational as in the paper, whose objective it trains to convergence; β must be known
   qvirl-refined  samples of a brief training of qvirl, moved by a few Hamiltonian transitions
   avril          AVRIL, a variational baseline; β must be known

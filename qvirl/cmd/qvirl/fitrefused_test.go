@@ -17,6 +17,7 @@ func TestBadFits(t *testing.T) {
 	writeProblem(t, false)
 	os.WriteFile("text.npz", []byte("hello"), 0o644)
 	os.WriteFile("bad.json", []byte(`{"Sample": 2}`), 0o644)
+	os.WriteFile("few.json", []byte(`{"Samples": 2}`), 0o644)
 	for want, change := range map[string][]string{
 		`no "magic"`:                     {"--method", "magic"},
 		"absent.npz":                     {"--problem", "absent.npz"},
@@ -27,13 +28,13 @@ func TestBadFits(t *testing.T) {
 		"text.npz: the file is there":    {"--out", "text.npz"},
 		"--lambda is a flag of the meth": {"--lambda", "1"},
 		"--nodet is a flag":              {"--method", "avril", "--nodet"},
-		"Lambda = -1":                    {"--method", "avril", "--lambda", "-1"},
-		"--lambda +Inf":                  {"--method", "avril", "--lambda", "Inf"},
+		"--lambda = -1":                  {"--method", "avril", "--lambda", "-1"},
+		"--lambda = +Inf":                {"--method", "avril", "--lambda", "Inf"},
 		`"Sample"`:                       {"--config", "bad.json"},
+		"few.json: config: valuewalk: S": {"--config", "few.json"},
 		"--refine is a flag":             {"--refine", "3"},
-		"Transitions = -2":               {"--method", "qvirl", "--refine", "-2"},
+		"--refine -2: want":              {"--method", "qvirl", "--refine", "-2"},
 		"--samples -2":                   {"--samples", "-2"},
-		"--refine: valuewalk":            {"--method", "qvirl", "--refine", "-3"},
 		"abacus":                         {"--method", "qvirl", "--backend", "abacus"},
 		"--check 19":                     {"--check", "19"},
 		"--check -1":                     {"--check", "-1"},

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/command/commandtest"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -31,7 +33,7 @@ var cancel context.CancelFunc
 var fake = experiment.Define("fake", "Known numbers", func() fakeConfig { return fakeConfig{Worlds: 4} },
 	func() fakeConfig { return fakeConfig{Worlds: 9} }, fakeReport)
 
-func (c fakeConfig) Validate() error { return nil }
+func (c fakeConfig) Validate() error { return check.AtLeast(1, "Worlds", c.Worlds) }
 
 func (c fakeConfig) Units(string) ([]experiment.Unit, error) {
 	var out []experiment.Unit
@@ -348,6 +350,7 @@ func TestConfigFile(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	inScratch(t)
 	os.WriteFile("bad.json", []byte(`{"Wrlds": 2}`), 0o644)
+	os.WriteFile("few.json", []byte(`{"Worlds": 0}`), 0o644)
 	os.WriteFile("file", nil, 0o644)
 	for want, args := range map[string][]string{
 		`no experiment "fke"; there is fake`: {"run", "fke"},
@@ -356,9 +359,10 @@ func TestBadCommandLines(t *testing.T) {
 		"--parallel = -4, want at least 1":   {"run", "fake", "--parallel", "-4"},
 		`--config bad.json: config: there is no field "Wrlds"; there is Worlds, Offset`: {"run", "fake", "--config",
 			"bad.json"},
-		"absent.json": {"run", "fake", "--config", "absent.json"},
-		"abacus":      {"run", "fake", "--backend", "abacus"},
-		"file/x":      {"run", "fake", "--out", "file/x"},
+		"--config few.json: config: Worlds = 0": {"run", "fake", "--config", "few.json"},
+		"absent.json":                           {"run", "fake", "--config", "absent.json"},
+		"abacus":                                {"run", "fake", "--backend", "abacus"},
+		"file/x":                                {"run", "fake", "--out", "file/x"},
 		"nowhere/rows.csv: no such file or directory; run it first: \"qvirl run fake\"": {"report", "fake", "--from",
 			"nowhere"},
 		`required flag(s) "out"`:     {"merge", "a"},
@@ -386,6 +390,7 @@ func TestHelpHasExamples(t *testing.T) {
 			t.Errorf("%s --help has broken lines:\n%s", c.Name(), c.Long)
 		}
 	}
+	commandtest.HelpIsNarrow(t, newRoot(definitions), run)
 	_, out, _ := run(t, "help", "scaling")
 	expect(t, "help scaling", out, "--engine slurm", "--engine kubernetes", "qvirl merge")
 }

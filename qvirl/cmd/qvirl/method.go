@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
@@ -38,8 +38,11 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 				strings.Join(of.methods, " or "), o.method)
 		}
 	}
-	if math.IsNaN(o.lambda) || math.IsInf(o.lambda, 0) {
-		return nil, fmt.Errorf("--lambda %g: want a finite number that is not negative", o.lambda)
+	if err := check.NotNegative("--lambda", o.lambda); err != nil {
+		return nil, err
+	}
+	if o.refine != noRefinement && o.refine < 0 {
+		return nil, fmt.Errorf("--refine %d: want a number of transitions that is not negative", o.refine)
 	}
 	override := o.given(flags, text)
 	m, err := qvirl.NewMethod(o.method, qvirl.Options{Seed: o.seed, Backend: o.backend, Config: override})

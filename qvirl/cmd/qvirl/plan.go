@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
@@ -120,6 +121,9 @@ func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.C
 	if err := overlay.File(&c, o.configFile); err != nil {
 		return c, err
 	}
+	if err := check.NotNegative("--risk", o.risk); err != nil {
+		return c, err
+	}
 	if cmd.Flags().Changed("risk") {
 		c.Risk = o.risk
 	}
@@ -130,11 +134,11 @@ func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.C
 		c.Learner.Seed = o.seed
 	}
 	if cmd.Flags().Changed("steps") {
-		if err := c.Learner.SetSteps(o.steps); err != nil {
+		if err := check.First(check.AtLeast(1, "--steps", o.steps), c.Learner.SetSteps(o.steps)); err != nil {
 			return c, err
 		}
 	}
-	return c, c.Validate()
+	return c, nil
 }
 
 // demonstrations returns the episodes that the model was trained on.

@@ -29,7 +29,7 @@ figure. The tables are printed as well. With --with, methods of other runs stand
 place of their namesakes.`,
 		Example: `  qvirl report posterior-quality                            # from results/posterior-quality
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick --out report
-  qvirl report highway --with results/highway-pairs --out report   # beside the encoder that takes the action as an input`,
+  qvirl report highway --with results/highway-pairs --out report   # beside the encoder that takes the action as input`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeNames(definitions),
 		RunE: func(cmd *cobra.Command, args []string) error {

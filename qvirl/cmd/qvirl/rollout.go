@@ -38,17 +38,10 @@ func (o *environmentOptions) add(c *cobra.Command, use string) {
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in "+
 		"JSON")
-	addPython(c, &o.python)
+	command.AddPython(c, &o.python.Python, &o.python.PythonPath)
 	f.IntVar(&o.maxSteps, "max-steps", 0, "end episodes of that environment after so many steps, if it has no "+
 		"shorter limit (default: its own limit)")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)
-}
-
-// addPython adds the flags that say which Python runs environments, and plays trajectories again that are kept as seeds
-// and actions.
-func addPython(c *cobra.Command, o *gym.ReplayOptions) {
-	c.Flags().StringVar(&o.Python, "python", "", gym.PythonHelp)
-	c.Flags().StringArrayVar(&o.PythonPath, "python-path", nil, gym.PythonPathHelp)
 }
 
 // rolloutOptions are the flags of rollout.

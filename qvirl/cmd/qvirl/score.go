@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -51,7 +52,7 @@ than there was without it.`,
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
 	f.StringVar(&o.demos, "demos", "", "file with demonstrations, as train takes it (required)")
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes A, …, B−1 of the file, counted from 0 (default: all)")
-	addPython(c, &o.python)
+	command.AddPython(c, &o.python.Python, &o.python.PythonPath)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write the result as JSON")
 	c.MarkFlagRequired("model")

@@ -60,8 +60,8 @@ Ctrl-C ends this command alone where Slurm or Kubernetes runs the tasks; it says
 The same command follows them again, and computes nothing that is finished.`,
 		Example: `  qvirl submit posterior-quality --scale paper --engine slurm --tasks 6 --cpus 4 --partition short --out $SCRATCH/pq
   qvirl submit lunarlander --scale paper --engine local --tasks 63 --cpus 1 --out lander
-  qvirl submit zoo --scale paper --engine kubernetes --tasks 16 --cpus 4 --image registry.example/qvirl --claim results \
-      --mount /results --out /results/zoo --dry-run`,
+  qvirl submit zoo --scale paper --engine kubernetes --tasks 16 --cpus 4 --image registry.example/qvirl \
+      --claim results --mount /results --out /results/zoo --dry-run`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeNames(definitions),
 		RunE: func(cmd *cobra.Command, args []string) error {

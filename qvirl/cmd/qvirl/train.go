@@ -92,8 +92,10 @@ trains into a folder.
 Methods:
 ` + listMethods(),
 		Example: `  qvirl train --demos lander.npz --method bc --trajectories 7 --beta 3 --discount 0.99 --out bc
-  qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 --held-out 200:300 --out iq
-  qvirl train --demos lander.npz --method qvirl --env LunarLander-v3 --explore=false --successors 4 --discount 0.99 --out qvirl
+  qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 \
+      --held-out 200:300 --out iq
+  qvirl train --demos lander.npz --method qvirl --env LunarLander-v3 --explore=false --successors 4 \
+      --discount 0.99 --out qvirl
   qvirl train --demos pong.npz --method bc --steps 20000 --out pong-bc
   qvirl score --model iq --demos lander.npz --episodes 200:300
   qvirl rollout --model iq --env LunarLander-v3 --episodes 30`,
@@ -175,9 +177,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return overlay.OfFile(o.configFile, err)
 	}
-	if len(o.betas) > 1 && method.Config().Folds == 0 {
-		return fmt.Errorf("--beta: to choose among several takes models of parts of the demonstrations, and there " +
-			"are none with Folds = 0, as of ensembles")
+	if err := o.goesWith(method.Config()); err != nil {
+		return err
 	}
 	if len(o.betas) == 0 && !entry.Beta {
 		o.betas = []float64{1}
@@ -256,6 +257,7 @@ func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) e
 			"that the apprentice explores is not supported; choose without --env first"),
 		check.That(!flags.Changed("trajectories") || o.trajectories >= 1, "--trajectories %d: want at least 1",
 			o.trajectories),
+		check.AtLeast(1, "--steps", o.steps),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
 			"--branches: want the environment to take them in, --env, and no --successors"),
@@ -275,6 +277,17 @@ func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) e
 		}
 	}
 	return nil
+}
+
+// goesWith reports the first flag that does not go with the method's config.
+func (o *trainOptions) goesWith(c neural.Config) error {
+	return check.First(
+		check.That(len(o.betas) < 2 || c.Folds > 0, "--beta: to choose among several takes models of parts of the "+
+			"demonstrations, and there are none with Folds = 0, as of ensembles"),
+		check.That(c.Patience == 0 || o.heldOut != "", "--held-out is missing: the config's Patience = %d looks at "+
+			"its episodes", c.Patience),
+		check.That(!o.explores() || o.branches || o.exploreEvery >= 1 && o.exploreEvery%c.ReportEvery == 0,
+			"--explore-every %d: want a multiple of the config's ReportEvery, %d", o.exploreEvery, c.ReportEvery))
 }
 
 // fits refuses a task that training has no memory for.

@@ -172,6 +172,7 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	}
 	for name, text := range map[string]string{"flat": `{"Folds": 0}`, "std": `{"Objective": {"prior_std": 1}}`,
 		"members": `{"Members": 3}`, "pictures": `{"Training": {"Features": 9, "Folds": 0}}`,
+		"negative": `{"Objective": {"prior_std": -1}}`, "patient": `{"Training": {"Patience": 3, "ReportEvery": 20}}`,
 		"prior": `{"Objective": {"image": {"patches": 1, "levels": 2}}, "Training": {"Folds": 0}}`} {
 		if err := os.WriteFile(name+".json", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -207,6 +208,13 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		"LearnRate":               with("--method", "bc", "--beta", "1", "--config", "bad.json"),
 		"--discount 1: want":      with("--method", "bc", "--beta", "1", "--discount", "1"),
 		"has the action 1":        with("--method", "bc", "--beta", "1", "--actions", "1"),
+		"--held-out is missing":   with("--method", "bc", "--beta", "1", "--config", "patient.json"),
+		"--explore-every 70: want a multiple of the config's ReportEvery, 20": with("--method", "qvirl", "--beta", "1",
+			"--config", "patient.json", "--held-out", "4:6", "--trajectories", "2", "--env", "CartPole-v1",
+			"--explore-every", "70"),
+		"--config negative.json: qvirl: config: variational: prior_std = -1": with("--method", "qvirl", "--beta", "1",
+			"--config", "negative.json"),
+		"--steps = 0": {"train", "--demos", "demos.npz", "--method", "bc", "--steps", "0", "--out", "model"},
 		"missing.npz": {"train", "--demos", "missing.npz", "--method", "bc", "--beta", "1", "--out",
 			"model"},
 		"holds no model": {"score", "--model", "nowhere", "--demos", "demos.npz"},

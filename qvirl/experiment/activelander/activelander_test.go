@@ -71,7 +71,7 @@ func TestBadConfigs(t *testing.T) {
 		"Draws = 1":       func(c *Config) { c.Segments = active.Segments{Length: c.Length, Draws: 1, Replicates: 2} },
 		"Level = 1":       func(c *Config) { c.Level = 1 },
 		"Steps = 0":       func(c *Config) { c.MoreSteps = 0 },
-		"PriorStd":        func(c *Config) { c.Objective.PriorStd = 0 },
+		"prior_std = 0":   func(c *Config) { c.Objective.PriorStd = 0 },
 	})
 	c := Paper()
 	c.Expert = "no/such/expert.npz"

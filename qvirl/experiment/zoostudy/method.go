@@ -3,7 +3,6 @@ package zoostudy
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -39,10 +38,11 @@ func (c Config) fitter(name, backend string) (fit Fitter, on any, err error) {
 			return nil, false, "", err
 		}
 		answer, err := summary.Of(r.Posterior, c.Draws, 1)
-		if s, ok := r.Posterior.(mcmc.Sampled); ok && err == nil && !s.Sampling().KnowsBetaStd() {
-			answer.BetaStd = math.NaN() // as the command says it
+		if err != nil {
+			return nil, false, "", err
 		}
-		return answer, r.Converged, r.Reason, err
+		answer.BetaStd = mcmc.BetaStd(r.Posterior, answer.BetaStd)
+		return answer, r.Converged, r.Reason, nil
 	}, on, nil
 }
 

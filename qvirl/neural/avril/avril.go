@@ -42,9 +42,9 @@ type Objective struct {
 // DefaultObjective returns the authors' choices.
 func DefaultObjective() Objective { return Objective{Lambda: 1, PriorStd: 1} }
 
-// Validate reports the first field that is out of range.
+// Validate reports the first field that is out of range, by its key in JSON.
 func (o Objective) Validate() error {
-	return check.All("avril", check.NotNegative("Lambda", o.Lambda), check.Positive("PriorStd", o.PriorStd))
+	return check.All("avril", check.NotNegative("lambda", o.Lambda), check.Positive("prior_std", o.PriorStd))
 }
 
 // Name is the method's name in result rows.

@@ -139,7 +139,7 @@ func Find(name string) (*Method, error) {
 func (m *Method) New(training neural.Config, overrides ...[]byte) (neural.Method, error) {
 	method, err := m.build(training, overrides)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name, err)
+		return nil, fmt.Errorf("%s: %w", m.Name, overlay.Invalid(err))
 	}
 	return method, nil
 }

@@ -38,10 +38,10 @@ type Objective struct {
 // DefaultObjective returns the authors' choices, at the temperature of the demonstrator.
 func DefaultObjective() Objective { return Objective{Alpha: 0.5} }
 
-// Validate reports the first field that is out of range.
+// Validate reports the first field that is out of range, by its key in JSON.
 func (o Objective) Validate() error {
-	return check.All("iqlearn", check.NotNegative("Temperature", o.Temperature),
-		check.That(o.Alpha > 0, "Alpha = %g, want a positive number", o.Alpha))
+	return check.All("iqlearn", check.NotNegative("temperature", o.Temperature),
+		check.That(o.Alpha > 0, "alpha = %g, want a positive number", o.Alpha))
 }
 
 // New returns IQ-Learn with the given training.

@@ -214,7 +214,7 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 
 func TestObjectivesOutOfRangeAreRefused(t *testing.T) {
 	for field, o := range map[string]Objective{
-		"Temperature": {Temperature: math.NaN(), Alpha: 1}, "Alpha": {},
+		"temperature = NaN": {Temperature: math.NaN(), Alpha: 1}, "alpha = 0": {},
 	} {
 		if _, err := New(testConfig(), o); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%+v: error %v, want one that names %s", o, err, field)

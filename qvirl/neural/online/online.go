@@ -57,18 +57,18 @@ func Default(method, environment string, discount float64) Config {
 	return c
 }
 
-// Validate reports the first field that is out of range.
+// Validate reports the first field that is out of range, by its key in JSON.
 func (c Config) Validate() error {
 	l := c.Learner
-	return check.First(check.All("online", check.OneOf("Method", c.Method, NameIQLearn, NameSQIL),
-		check.Positive("Temperature", c.Temperature),
-		check.That(c.Method != NameIQLearn || c.Alpha > 0 && !math.IsInf(c.Alpha, 0), "Alpha = %g, want a finite "+
+	return check.First(check.All("online", check.OneOf("method", c.Method, NameIQLearn, NameSQIL),
+		check.Positive("temperature", c.Temperature),
+		check.That(c.Method != NameIQLearn || c.Alpha > 0 && !math.IsInf(c.Alpha, 0), "alpha = %g, want a finite "+
 			"positive number", c.Alpha),
-		check.That(l.Beta == 1/c.Temperature && l.RewardScale == 1, "Learner.Beta = %g and RewardScale = %g, want "+
-			"1/Temperature = %g and 1", l.Beta, l.RewardScale, 1/c.Temperature),
-		check.That(l.Demonstrated >= 1 && l.Demonstrated < l.Batch, "Learner.Demonstrated = %d of a Batch of %d, want "+
+		check.That(l.Beta == 1/c.Temperature && l.RewardScale == 1, "learner.beta = %g and reward_scale = %g, want "+
+			"1/temperature = %g and 1", l.Beta, l.RewardScale, 1/c.Temperature),
+		check.That(l.Demonstrated >= 1 && l.Demonstrated < l.Batch, "learner.demonstrated = %d of a batch of %d, want "+
 			"a part of it", l.Demonstrated, l.Batch),
-		check.That(l.ReturnSteps <= 1, "Learner.ReturnSteps = %d, want 1", l.ReturnSteps)), l.Validate())
+		check.That(l.ReturnSteps <= 1, "learner.return_steps = %d, want 1", l.ReturnSteps)), l.Validate())
 }
 
 // Train trains an apprentice in a pool, opened as Config.Learner's Gym says, from demonstrations. Rewards of the

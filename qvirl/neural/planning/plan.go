@@ -55,13 +55,13 @@ func Default(environment string, discount float64) Config {
 	return Config{Alike: 0.5, Rollouts: 10, Standardise: true, Inducing: 300, Learner: l}
 }
 
-// Validate reports the first field that is out of range.
+// Validate reports the first field that is out of range, by its key in JSON.
 func (c Config) Validate() error {
-	return check.First(check.All("planning", check.NotNegative("Risk", c.Risk), check.NotNegative("Length", c.Length),
-		check.Between("Alike", c.Alike), check.AtLeast(0, "Rollouts", c.Rollouts),
-		check.NotNegative("EndWorth", c.EndWorth),
-		check.AtLeast(1, "Inducing", c.Inducing),
-		check.That(c.Learner.Discount < 1, "Learner.Discount = %g, want less than 1", c.Learner.Discount)),
+	return check.First(check.All("planning", check.NotNegative("risk", c.Risk), check.NotNegative("length", c.Length),
+		check.Between("alike", c.Alike), check.AtLeast(0, "rollouts", c.Rollouts),
+		check.NotNegative("end_worth", c.EndWorth),
+		check.AtLeast(1, "inducing", c.Inducing),
+		check.That(c.Learner.Discount < 1, "learner.discount = %g, want less than 1", c.Learner.Discount)),
 		c.Learner.Validate())
 }
 

@@ -3,6 +3,7 @@ package planning
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -408,11 +409,12 @@ func TestConfigs(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"risk": func(c *Config) { c.Risk = -1 }, "length": func(c *Config) { c.Length = -1 },
 		"alike": func(c *Config) { c.Alike = 1 }, "inducing": func(c *Config) { c.Inducing = 0 },
-		"discount": func(c *Config) { c.Learner.Discount = 1 }, "learner": func(c *Config) { c.Learner.Batch = 0 },
+		"discount": func(c *Config) { c.Learner.Discount = 1 }, "batch": func(c *Config) { c.Learner.Batch = 0 },
 	} {
 		c := Default("CartPole-v1", 0.99)
-		if change(&c); c.Validate() == nil {
-			t.Errorf("%s: no error", name)
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("a wrong %s: error %v", name, err)
 		}
 	}
 }

@@ -79,17 +79,17 @@ func (m ImagePrior) orDefault() ImagePrior {
 	return m
 }
 
-// validate reports the first field that is out of range.
+// validate reports the first field that is out of range, by its key in JSON.
 func (m ImagePrior) validate() error {
 	m = m.orDefault()
 	weights := []float64{m.Patches, m.Motion, m.Pyramid, m.Pixels}
-	errs := []error{check.NotNegative("Image.Patches Image.Motion Image.Pyramid Image.Pixels", weights...),
-		check.That(math.Abs(floats.Sum(weights)-1) <= 1e-6, "the weights of Image sum to %g, want 1",
+	errs := []error{check.NotNegative("image.patches image.motion image.pyramid image.pixels", weights...),
+		check.That(math.Abs(floats.Sum(weights)-1) <= 1e-6, "the weights of image sum to %g, want 1",
 			floats.Sum(weights)),
-		check.That(m.Levels >= 1 && m.Levels <= maxLevels, "Image.Levels = %d, want 1 to %d", m.Levels, maxLevels)}
+		check.That(m.Levels >= 1 && m.Levels <= maxLevels, "image.levels = %d, want 1 to %d", m.Levels, maxLevels)}
 	for i, a := range strings.Fields(m.Actions) {
 		_, err := actionFeatures(a)
-		errs = append(errs, check.That(err == nil, "Image.Actions: word %d is %q: %w", i, a, err))
+		errs = append(errs, check.That(err == nil, "image.actions: word %d is %q: %w", i, a, err))
 	}
 	return check.All("variational", errs...)
 }
@@ -98,7 +98,7 @@ func (m ImagePrior) validate() error {
 func (m ImagePrior) check(image neural.Image, actions int) error {
 	m = m.orDefault()
 	if n := len(strings.Fields(m.Actions)); n > 0 && n != actions {
-		return fmt.Errorf("variational: Image.Actions says what %d actions do, there are %d", n, actions)
+		return fmt.Errorf("variational: image.actions says what %d actions do, there are %d", n, actions)
 	}
 	if least := max(patchSize, 1<<(m.Levels-1)); image.Frames < 2 || min(image.Height, image.Width) < least {
 		return fmt.Errorf("variational: images of %d frames of %d × %d, want at least 2 of %d × %d for the prior over "+

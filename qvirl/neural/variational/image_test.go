@@ -189,10 +189,10 @@ func TestRewardsOfImages(t *testing.T) {
 
 func TestImagePriorsThatCannotBeAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Objective){
-		"weights of Image sum to": func(o *Objective) { o.Image.Patches = 0.5 },
-		"Image.Motion = -1":       func(o *Objective) { o.Image.Patches, o.Image.Motion = 1.9, -1 },
-		"Image.Levels = 9":        func(o *Objective) { o.Image.Levels = 9 },
-		"Image.Actions: word 1":   func(o *Objective) { o.Image.Actions = "NOOP JUMP" },
+		"weights of image sum to": func(o *Objective) { o.Image.Patches = 0.5 },
+		"image.motion = -1":       func(o *Objective) { o.Image.Patches, o.Image.Motion = 1.9, -1 },
+		"image.levels = 9":        func(o *Objective) { o.Image.Levels = 9 },
+		"image.actions: word 1":   func(o *Objective) { o.Image.Actions = "NOOP JUMP" },
 	} {
 		o := DefaultObjective(0.5)
 		o.Image = PongPrior("")

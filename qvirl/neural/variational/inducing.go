@@ -49,7 +49,7 @@ func climb(x *Node) *Node {
 // over them.
 func inducingPoints(d *neural.Data, m int) ([]neural.Parameter, error) {
 	if d.Len() < m {
-		return nil, fmt.Errorf("variational: Inducing = %d, but there are only %d demonstrated transitions to start "+
+		return nil, fmt.Errorf("variational: inducing = %d, but there are only %d demonstrated transitions to start "+
 			"from", m, d.Len())
 	}
 	size := len(d.Scale.Mean)

@@ -244,7 +244,7 @@ func TestInducingPointsNeedDemonstrations(t *testing.T) {
 		t.Errorf("error %v for 81 points", err)
 	}
 	o.Inducing = -1
-	if _, err := New(smallConfig(1), o); err == nil || !strings.Contains(err.Error(), "Inducing = -1") {
+	if _, err := New(smallConfig(1), o); err == nil || !strings.Contains(err.Error(), "inducing = -1") {
 		t.Errorf("error %v for −1 points", err)
 	}
 }

@@ -81,17 +81,17 @@ func DefaultObjective(priorStd float64) Objective {
 		Marginals: Normal, PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
 }
 
-// Validate reports the first field that is out of range.
+// Validate reports the first field that is out of range, by its key in JSON.
 func (o Objective) Validate() error {
-	return check.First(check.All("variational", check.NotNegative("KLWeight", o.KLWeight),
-		check.AtLeast(1, "Embedding", o.Embedding), check.AtLeast(0, "Inducing", o.Inducing),
-		check.OneOf("Maximum", o.Maximum, graphs.Clark, graphs.MaxMean),
-		check.OneOf("Likelihood", o.Likelihood, ClosedForm, Sampled),
-		check.That(o.Likelihood != Sampled || o.Draws >= 1, "Draws = %d, want at least 1", o.Draws),
-		check.OneOf("Marginals", o.Marginals, Normal, SinhArcsinh),
-		check.That(!math.IsNaN(o.PriorMean) && !math.IsInf(o.PriorMean, 0), "PriorMean = %g, want a finite number",
+	return check.First(check.All("variational", check.NotNegative("kl_weight", o.KLWeight),
+		check.AtLeast(1, "embedding", o.Embedding), check.AtLeast(0, "inducing", o.Inducing),
+		check.OneOf("maximum", o.Maximum, graphs.Clark, graphs.MaxMean),
+		check.OneOf("likelihood", o.Likelihood, ClosedForm, Sampled),
+		check.That(o.Likelihood != Sampled || o.Draws >= 1, "draws = %d, want at least 1", o.Draws),
+		check.OneOf("marginals", o.Marginals, Normal, SinhArcsinh),
+		check.That(!math.IsNaN(o.PriorMean) && !math.IsInf(o.PriorMean, 0), "prior_mean = %g, want a finite number",
 			o.PriorMean),
-		check.Positive("PriorStd ValueStd Nugget", o.PriorStd, o.ValueStd, o.Nugget)), o.Image.validate())
+		check.Positive("prior_std value_std nugget", o.PriorStd, o.ValueStd, o.Nugget)), o.Image.validate())
 }
 
 // New returns continuous QVIRL with the given training and objective.
@@ -118,7 +118,7 @@ func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
 		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, Fixed: images, NoDecay: true},
 	}
 	if !images && o.Image != (ImagePrior{}) {
-		return nil, errors.New("variational: the objective's Image is a prior for images, bytes [frames, height, " +
+		return nil, errors.New("variational: the objective's image is a prior for images, bytes [frames, height, " +
 			"width], which observations are not: leave it out")
 	}
 	if images {
@@ -126,7 +126,7 @@ func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
 			return nil, err
 		}
 		if o.Inducing > 0 {
-			return nil, fmt.Errorf("variational: Inducing = %d, but there are no inducing points between images",
+			return nil, fmt.Errorf("variational: inducing = %d, but there are no inducing points between images",
 				o.Inducing)
 		}
 		scales := imageScales(d)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
 )
@@ -44,8 +45,7 @@ func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.maxSteps, "max-steps", 0, "end episodes after so many steps, if the environment has no "+
 		"shorter limit (default: its own limit)")
 	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)
-	c.Flags().StringVar(&p.python, "python", "", gym.PythonHelp)
-	c.Flags().StringArrayVar(&p.pythonPath, "python-path", nil, gym.PythonPathHelp)
+	command.AddPython(c, &p.python, &p.pythonPath)
 }
 
 // source says how long episodes last, where the environment does not: an interrupted run goes on with the same.
@@ -60,7 +60,7 @@ func (p *poolFlags) source() string {
 func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error) {
 	g, err := c.Gym(p.workers)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--workers: %w", err)
 	}
 	g.Python, g.PythonPath = p.python, p.pythonPath
 	if err := check.First(g.LimitTime(p.stepTimeout), g.LimitSteps(p.maxSteps)); err != nil {

@@ -23,26 +23,26 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 
 func TestWrongCommandLines(t *testing.T) {
 	dir := t.TempDir()
-	config := filepath.Join(dir, "config.json")
-	if err := os.WriteFile(config, []byte(`{"stpes": 3}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pond := filepath.Join(dir, "pond.npz")
-	if err := os.WriteFile(pond, []byte("PK"), 0o600); err != nil {
-		t.Fatal(err)
+	config, wrong, pond := filepath.Join(dir, "config.json"), filepath.Join(dir, "wrong.json"), filepath.Join(dir,
+		"pond.npz")
+	for path, text := range map[string]string{config: `{"stpes": 3}`, wrong: `{"huber": -1}`, pond: "PK"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	out, lander := filepath.Join(dir, "x.npz"), "../../../../results/expert-lunarlander/expert.npz"
 	for want, args := range map[string][]string{
 		`required flag(s) "out"`: {"train", "lunarlander"},
 		"ends in .npz":           {"train", "lunarlander", "--out", "x.txt"},
 		"stpes":                  {"train", "lunarlander", "--out", out, "--config", config},
-		"Steps = -17":            {"train", "highway", "--out", out, "--steps", "-17"},
+		"--steps = -17":          {"train", "highway", "--out", out, "--steps", "-17"},
 		"abacus":                 {"train", "CartPole-v1", "--out", out, "--backend", "abacus"},
 		"--option length":        {"train", "CartPole-v1", "--out", out, "--option", "length=long"},
 		"--step-timeout":         {"train", "CartPole-v1", "--out", out, "--backend", "go", "--step-timeout", "0s"},
-		"3 workers":              {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},
+		"--workers: expert: 3":   {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},
 		"/nowhere/python": {"train", "CartPole-v1", "--out", out, "--backend", "go", "--python",
 			"/nowhere/python"},
+		"wrong.json: config: expert: hub": {"train", "CartPole-v1", "--out", out, "--config", wrong},
 		"pond.npz is no expert's file":    {"evaluate", pond},
 		"absent.npz":                      {"evaluate", filepath.Join(dir, "absent.npz")},
 		"no such file":                    {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},

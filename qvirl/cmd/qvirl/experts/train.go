@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
@@ -69,7 +70,7 @@ such as their means and standard deviations: what is subtracted from each, and w
 				c.Seed = seed
 			}
 			if cmd.Flags().Changed("steps") {
-				if err := c.SetSteps(steps); err != nil {
+				if err := check.First(check.AtLeast(1, "--steps", steps), c.SetSteps(steps)); err != nil {
 					return err
 				}
 			}
@@ -93,9 +94,6 @@ such as their means and standard deviations: what is subtracted from each, and w
 
 func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, out string, force bool) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	if err := c.Validate(); err != nil {
-		return err
-	}
 	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
 	_, err := os.Stat(run)
 	resumes := err == nil
