@@ -236,6 +236,7 @@ func TestNotebooks(t *testing.T) {
 	}
 	for _, name := range found {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // while a kernel compiles a cell and starts it, processors are free
 			if _, err := runNotebook(t.Context(), l, logged(t), filepath.Join(l.notebooks(), name),
 				runOptions{out: t.TempDir(), limit: 30 * time.Minute}); err != nil {
 				t.Error(err)
