@@ -49,6 +49,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{reproduced}}, {{withoutNumbers}}                     how many claims are, and how many of them by pictures and
 //	                                                      tests of code alone
 //	{{methods}}, {{metrics}}                               all methods, all metrics
+//	{{tileDensities}}                                      a figure of the unknown tile's posteriors
 //	{{zooProblems}}                                        a figure of the zoo's answers, problem by problem
 //	{{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   how many problems the zoo has, right answers,
 //	                                                      and right ones that say so
@@ -69,11 +70,11 @@ func (s *site) fill(text string) (string, error) {
 			n, err := s.zooCounts("fit")
 			return n[0] + n[1] + n[2] + n[3] + n[4], err
 		},
-		"zooProblems": s.zooProblems,
-		"zooRight":    func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
-		"zooSaid":     func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
-		"counted":     func() string { return counted(s.ledger.Claims) },
-		"reproduced":  func() int { return tally(s.ledger.Claims)[reproduced] },
+		"tileDensities": s.tileDensities, "zooProblems": s.zooProblems,
+		"zooRight":   func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
+		"zooSaid":    func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
+		"counted":    func() string { return counted(s.ledger.Claims) },
+		"reproduced": func() int { return tally(s.ledger.Claims)[reproduced] },
 		"withoutNumbers": func() int {
 			return tally(slices.DeleteFunc(slices.Clone(s.ledger.Claims), claim.hasNumbers))[reproduced]
 		},
