@@ -159,7 +159,8 @@ func (s *site) away(text string, of ...string) (string, error) {
 	if d.stdErr == 0 {
 		return "", fmt.Errorf("%q: no standard error is known", text)
 	}
-	return number(math.Abs(d.mean)/d.stdErr, 1) + " s.e. " + map[bool]string{true: "above", false: "below"}[d.mean > 0], nil
+	side := map[bool]string{true: "above", false: "below"}[d.mean > 0]
+	return fmt.Sprintf("%s s.e. %s", number(math.Abs(d.mean)/d.stdErr, 1), side), nil
 }
 
 // count returns how many rows of a choice have a value that holds.

@@ -10,9 +10,9 @@ import (
 	"github.com/go-birl/birl/widgets"
 )
 
-// tileDensities draws the posteriors of the unknown tile's reward at the paper's setting, and returns the figure's link.
-// QVIRL's is a Gaussian, of the stored mean and standard deviation. The exact one is made again from the experiment's
-// draws, which takes a second, and must have the stored mean.
+// tileDensities draws the posteriors of the unknown tile's reward at the paper's setting, and returns the figure's
+// link. QVIRL's is a Gaussian, of the stored mean and standard deviation. The exact one is made again from the
+// experiment's draws, which takes a second, and must have the stored mean.
 func (s *site) tileDensities() (string, error) {
 	c := singleunknown.Paper()
 	w, err := c.World()
@@ -35,8 +35,8 @@ func (s *site) tileDensities() (string, error) {
 	if got, want := exact.Reward(c.Tile).Mean(), stored["exact reward_mean"]; math.Abs(got-want) > 1e-3 {
 		return "", fmt.Errorf("the exact mean of the tile is %g, the stored one %g", got, want)
 	}
-	m := widgets.Marginals{Title: "What the tile may pay, the other rewards being known up to 0.1", XLabel: "reward of the tile",
-		Methods: []string{"prior", singleunknown.Exact, singleunknown.QVIRLHighest},
+	m := widgets.Marginals{Title: "What the tile may pay, the other rewards being known up to 0.1",
+		XLabel: "reward of the tile", Methods: []string{"prior", singleunknown.Exact, singleunknown.QVIRLHighest},
 		Panels: []widgets.MarginalPanel{{Distributions: []widgets.Distribution{
 			distuv.Normal{Mu: problem.Prior.Mean[c.Tile], Sigma: problem.Prior.Std[c.Tile]}, exact.Reward(c.Tile),
 			distuv.Normal{Mu: stored["qvirl-highest reward_mean"], Sigma: stored["qvirl-highest reward_std"]}}}}}
