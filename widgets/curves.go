@@ -122,7 +122,7 @@ func (m Curves) legend(order []string, looks map[string]appearance) []legendEntr
 	return append(out, m.bands()...)
 }
 
-// bands returns an entry for each kind of band or bar, which says what it is.
+// bands returns an entry for each kind of band or bar, which says what it is, and one for published values.
 func (m Curves) bands() []legendEntry {
 	var out []legendEntry
 	seen := map[string]bool{}
@@ -143,6 +143,11 @@ func (m Curves) bands() []legendEntry {
 				out = append(out, bandEntry(name, grey))
 			}
 		}
+	}
+	if slices.ContainsFunc(m.Panels, func(p CurvePanel) bool {
+		return slices.ContainsFunc(p.Curves, func(k Curve) bool { return k.Published != nil })
+	}) {
+		out = append(out, legendEntry{"published", func(c draw.Canvas) { diamond(c, oracle, c.Center()) }})
 	}
 	return out
 }
@@ -200,7 +205,8 @@ func (k curve) validate(field string, logX bool, logY logAxis) error {
 	banded := k.Low != nil || k.High != nil
 	if err := check.First(refuse(len(k.X) == 0, "%s has no points", field), checkLength(field+".Y", len(k.Y), len(k.X),
 		"as X"),
-		checkEach(field+".StdErr", k.StdErr, len(k.X), "as X"), checkEach(field+".Low", k.Low, len(k.X), "as X"),
+		checkEach(field+".StdErr", k.StdErr, len(k.X), "as X"),
+		checkEach(field+".Published", k.Published, len(k.X), "as X"), checkEach(field+".Low", k.Low, len(k.X), "as X"),
 		checkLength(field+".High", len(k.High), len(k.Low), "as Low"), refuse(banded && (k.StdErr != nil ||
 			k.Band == ""), "%s has Low and High: want a Band that names them, and no StdErr", field),
 		checkFinite(field+".X", k.X)); err != nil {
@@ -220,6 +226,8 @@ func (k curve) validate(field string, logX bool, logY logAxis) error {
 			return fmt.Errorf("widgets: %s.X[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.X[i])
 		case logY.lacks(k.Y[i]):
 			return fmt.Errorf("widgets: %s.Y[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.Y[i])
+		case k.Published != nil && (math.IsInf(k.Published[i], 0) || logY.lacks(k.Published[i])):
+			return fmt.Errorf("widgets: %s.Published[%d] = %g cannot be drawn on this axis", field, i, k.Published[i])
 		case math.IsInf(k.Y[i], 0):
 			return fmt.Errorf("widgets: %s.Y[%d] = %g is not finite", field, i, k.Y[i])
 		case k.StdErr != nil && (k.StdErr[i] < 0 || math.IsInf(k.StdErr[i], 0)):
@@ -259,6 +267,7 @@ func (p curvePanel) plot(looks map[string]appearance, room, width vg.Length) *pl
 			xs.include(c.X[i])
 			ys.include(curve(c).bounds(i, log))
 		}
+		ys.include(c.Published...)
 	}
 	for _, level := range p.Levels {
 		ys.include(level.Y)
@@ -299,6 +308,13 @@ func (p curvePanel) plot(looks map[string]appearance, room, width vg.Length) *pl
 				curve(k).paintBars(c, shifts[i], y, looks[k.Name], log)
 			} else {
 				curve(k).paintBand(c, x, y, looks[k.Name], log)
+			}
+		}
+		for i, k := range p.Curves {
+			for j, v := range k.Published {
+				if !math.IsNaN(v) {
+					diamond(c, looks[k.Name].color, vg.Point{X: shifts[i](k.X[j]), Y: y(v)})
+				}
 			}
 		}
 		for i, k := range p.Curves {
@@ -493,6 +509,11 @@ func (m Curves) records() [][]string {
 					low, high = k.Y[i]-k.StdErr[i], k.Y[i]+k.StdErr[i]
 				}
 				out.add(p.Title, k.Name, k.X[i], k.Y[i], low, high)
+			}
+			for i, v := range k.Published {
+				if !math.IsNaN(v) {
+					out.add(p.Title, k.Name+", published", k.X[i], v, "", "")
+				}
 			}
 		}
 		for _, l := range p.Levels {

@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,6 +238,13 @@ func TestCurves(t *testing.T) {
 		t.Errorf("a gap gives %d lines, want 4", got)
 	}
 	k := &m.Panels[0].Curves[0]
+	k.Published = slices.Repeat([]float64{1}, len(k.X))
+	k.Published[1] = math.NaN()
+	p = parse(t, m)
+	if got := p.count(func(e element) bool { return e.style["stroke-width"] == "1.1" }); got != len(k.X)-1+1 {
+		t.Errorf("%d published values, want %d and one in the legend", got, len(k.X)-1)
+	}
+	k.Published = nil
 	k.Band = "90 % interval"
 	for range k.X {
 		k.Low, k.High = append(k.Low, -40), append(k.High, 2)

@@ -131,8 +131,8 @@ func ours(err error) error {
 	return nil
 }
 
-// Label returns the name under which figures and tables list a method, for instance "QVIRL, max-mean" for
-// "qvirl-maxmean". Another text is its own label; it needs a capital letter or a space, as figures refuse names written
+// Label returns the name under which figures and tables list a method, for instance "QVIRL, matched" for
+// "qvirl-matched". Another text is its own label; it needs a capital letter or a space, as figures refuse names written
 // like a method's that are none's.
 func Label(name string) string { a, _ := lookup(name); return a.label }
 

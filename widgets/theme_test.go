@@ -18,7 +18,7 @@ import (
 )
 
 func TestColors(t *testing.T) {
-	if colorOf("qvirl") != blue || colorOf("avril") != vermillion || Label("qvirl-maxmean") != "QVIRL, max-mean" {
+	if colorOf("qvirl") != blue || colorOf("avril") != vermillion || Label("qvirl-matched") != "QVIRL, matched" {
 		t.Errorf("colours %v and %v, label %q", colorOf("qvirl"), colorOf("avril"), Label("qvirl-maxmean"))
 	}
 	if first, again := colorOf("another curve"), colorOf("another curve"); first != again ||

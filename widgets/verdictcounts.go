@@ -29,6 +29,7 @@ func (m VerdictCounts) Figure() (*Figure, error) {
 		return nil, err
 	}
 	const rowHeight, thickness = vg.Length(24), vg.Length(16)
+	const beside = vg.Length(16) // room for a number
 	looks, counts, most := appearances(m.Methods), exhibit.VerdictChart(m).Counts(), 1
 	for _, of := range counts {
 		sum := 0
@@ -49,19 +50,27 @@ func (m VerdictCounts) Figure() (*Figure, error) {
 		title: m.Title, legend: legend, bodyHeight: vg.Length(len(looks)) * rowHeight, records: m.records,
 		description: fmt.Sprintf("Numbers of right and wrong answers of %s.", labels(m.Methods)),
 		body: func(c draw.Canvas) {
-			scale := (c.Max.X - c.Min.X - names) / vg.Length(most)
+			scale := (c.Max.X - c.Min.X - names - beside) / vg.Length(most)
 			for i, a := range looks {
 				x, y := c.Min.X+names, c.Max.Y-(vg.Length(i)+0.5)*rowHeight
 				writeText(c, style, c.Min.X, y, a.label)
+				narrow := "" // the number of the last segment, where it has no room in it
 				for _, b := range verdictBars {
 					n := counts[i][b.kind]
 					width := vg.Length(n) * scale
 					fillPath(c, b.fill, rect(x, y-thickness/2, x+width, y+thickness/2).Path())
 					number := textStyle(smallSize, contrast(b.fill), draw.XCenter, draw.YCenter)
-					if text := strconv.Itoa(n); n > 0 && number.Width(text)+2 < width {
+					switch text := strconv.Itoa(n); {
+					case n > 0 && number.Width(text)+2 < width:
 						writeText(c, number, x+width/2, y, text)
+						narrow = ""
+					case n > 0:
+						narrow = text
 					}
 					x += width
+				}
+				if narrow != "" {
+					writeText(c, textStyle(smallSize, ink, draw.XLeft, draw.YCenter), x+3, y, narrow)
 				}
 			}
 		},

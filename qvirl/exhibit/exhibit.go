@@ -135,7 +135,8 @@ type Curve struct {
 	// Low and High, if not nil, are the ends of a band in place of Y ± StdErr, and Band says in the legend what it is.
 	Low, High []float64
 	Band      string
-	Points    bool // a dot on each point
+	Points    bool      // a dot on each point
+	Published []float64 // of Y, as others have it: open diamonds, none for NaN; nil for none at all
 }
 
 // Add appends an estimate at x, if there is one. The curve has a band if all of its standard errors are known.

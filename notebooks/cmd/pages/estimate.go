@@ -46,11 +46,11 @@ func (r *results) read(name string) ([]experiment.Row, *experiment.Record, error
 
 // choice says which rows make an estimate. It is written as
 //
-//	EXPERIMENT METHOD METRIC [environment=E] [demos=N] [seeds=A-B] [take=T] [from=X]
+//	EXPERIMENT METHOD METRIC [environment=E] [demos=N] [seeds=A-B] [take=T] [from=X] [times=F]
 //
 // METRIC and E are regular expressions for the whole name. T is mean (the default: of one value a seed), spread (their
 // standard deviation), average, min, max or maxabs (of all values that fit). from=X takes the distance
-// |estimate − X| instead.
+// |estimate − X| instead; times=F multiplies all values by F.
 // Of demonstrations, demos.json in a folder as expert-lunarlander or another file as expert-lunarlander/demos-greedy,
 // METHOD is demonstrator and METRIC return, beta, trajectories or a statistic such as log_likelihood. Of the expert
 // itself, expert.json in that folder, METHOD is evaluation and METRIC return or episodes: what its Boltzmann policy at
@@ -62,6 +62,7 @@ type choice struct {
 	seeds               [2]uint64
 	take                string
 	from                float64 // NaN for none
+	times               float64 // 1 for none
 }
 
 func parseChoice(text string) (choice, error) {
@@ -69,7 +70,7 @@ func parseChoice(text string) (choice, error) {
 	if len(fields) < 3 {
 		return choice{}, fmt.Errorf("%q: want EXPERIMENT METHOD METRIC and options", text)
 	}
-	c := choice{experiment: fields[0], method: fields[1], demos: -1, take: "mean", from: math.NaN(),
+	c := choice{experiment: fields[0], method: fields[1], demos: -1, take: "mean", from: math.NaN(), times: 1,
 		seeds: [2]uint64{0, math.MaxUint64}}
 	whole := func(pattern string) (*regexp.Regexp, error) { return regexp.Compile("^(?:" + pattern + ")$") }
 	var err error
@@ -87,6 +88,8 @@ func parseChoice(text string) (choice, error) {
 			_, err = fmt.Sscanf(value, "%d-%d", &c.seeds[0], &c.seeds[1])
 		case "from":
 			c.from, err = strconv.ParseFloat(value, 64)
+		case "times":
+			c.times, err = strconv.ParseFloat(value, 64)
 		case "take":
 			c.take = value
 			if !slices.Contains([]string{"mean", "spread", "average", "min", "max", "maxabs"}, value) {
@@ -144,8 +147,8 @@ func (r *results) ofRows(c choice) (*estimate, error) {
 		if _, twice := bySeed[row.Seed]; twice && (c.take == "mean" || c.take == "spread") {
 			return nil, fmt.Errorf("more than one row of seed %d; choose an environment, demos or a metric", row.Seed)
 		}
-		bySeed[row.Seed] = row.Value
-		values = append(values, row.Value)
+		bySeed[row.Seed] = c.times * row.Value
+		values = append(values, c.times*row.Value)
 	}
 	if len(values) == 0 {
 		return nil, fmt.Errorf("no row of results/%s fits", c.experiment)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,6 +148,11 @@ func (c *claim) judge(root string, r *results) error {
 		c.verdict = partly
 	}
 	return nil
+}
+
+// hasNumbers reports whether a number is compared: whether some check is neither a picture nor a test of the code.
+func (c claim) hasNumbers() bool {
+	return slices.ContainsFunc(c.Checks, func(k check) bool { return k.Rule != "picture" && k.Rule != "test" })
 }
 
 // parsePaper reads "mean ± standard error", "number" or nothing.

@@ -1,6 +1,6 @@
 // Command pages makes what readers see of the experiments from the ledger of claims and the stored rows:
 // notebooks/REPRODUCTION.md, notebooks/README.md, a page with a figure for each experiment, the lists of methods and of
-// metrics, and the box at the top of each notebook. Nothing is computed anew.
+// metrics, and the box at the top of each notebook. Nothing is computed anew but the density of one exact posterior.
 package main
 
 import (

@@ -267,8 +267,8 @@ func TestEstimates(t *testing.T) {
 	near("mean", e.mean, sum/100)
 	near("standard error", e.stdErr, math.Sqrt(squares/99/100))
 	for option, want := range map[string]float64{"take=spread": math.Sqrt(squares / 99), "take=min": low,
-		"take=average": sum / 100,
-		"from=7":       math.Abs(sum/100 - 7)} {
+		"take=average": sum / 100, "times=2": sum / 50, "take=min times=2": 2 * low,
+		"from=7": math.Abs(sum/100 - 7)} {
 		e, err := r.estimate("made-up qvirl w1 " + option)
 		if err != nil {
 			t.Fatal(err)
@@ -310,6 +310,26 @@ func TestExpertsAreReadFromTheirFiles(t *testing.T) {
 	}
 	if e, err := r.estimate("expert-pong evaluation return"); err == nil { // whose evaluation is at another β
 		t.Errorf("evaluated at β = 100, demonstrated at 800: %+v", e)
+	}
+}
+
+// The report of the experiment says by how many standard errors, too.
+func TestAwayFromThePaper(t *testing.T) {
+	s, err := build(root, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, want := range map[string]string{"qvirl w1": "9.6 s.e. below", "avril reward_coverage": "51.1 s.e. above"} {
+		if got, err := s.away("posterior-quality " + of); got != want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", of, got, err, want)
+		}
+	}
+	got, err := s.away("posterior-quality qvirl w1_nodet", "posterior-quality qvirl w1")
+	if got != "3.1 s.e. below" || err != nil {
+		t.Errorf("to ValueWalk without the determinant: %q, %v", got, err)
+	}
+	if _, err := s.away("posterior-quality qvirl w1_nodet"); err == nil {
+		t.Error("a number that the paper does not have is taken")
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,8 @@ func (s *site) prose(name string) (string, error) {
 //	{{percent "EXPERIMENT METHOD METRIC …" [decimals]}}    a hundred times the mean, with “ %”
 //	{{diff "EXPERIMENT …" "EXPERIMENT …" [decimals]}}      first less second ± its standard error, paired where it can be
 //	{{paper "EXPERIMENT METHOD METRIC …"}}                 what the paper has for these rows, by the ledger
+//	{{away "EXPERIMENT METHOD METRIC …" ["EXPERIMENT …"]}} how far from the paper's number for these rows, or for others,
+//	                                                      in standard errors: “3.1 s.e. below”
 //	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
 //	{{costs COLUMN DECIMALS}}, {{benchMachine}}            what methods cost, by results/bench, and the machine
 //	{{machine "EXPERIMENT"}}                               what its rows were computed on
@@ -43,7 +46,10 @@ func (s *site) prose(name string) (string, error) {
 //	{{steps}}, {{stepsMachine}}                            what steps of networks cost, by the same, and the machine
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
+//	{{reproduced}}, {{withoutNumbers}}                     how many claims are, and how many of them by pictures and
+//	                                                      tests of code alone
 //	{{methods}}, {{metrics}}                               all methods, all metrics
+//	{{tileDensities}}                                      a figure of the unknown tile's posteriors
 //	{{zooProblems}}                                        a figure of the zoo's answers, problem by problem
 //	{{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   how many problems the zoo has, right answers,
 //	                                                      and right ones that say so
@@ -52,7 +58,7 @@ func (s *site) fill(text string) (string, error) {
 		"row":     func(c string, d ...int) (string, error) { return s.write(c, true, d) },
 		"mean":    func(c string, d ...int) (string, error) { return s.write(c, false, d) },
 		"percent": s.percent, "machine": s.machine, "diff": s.diff, "table": s.table,
-		"gallery": s.gallery, "paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine,
+		"gallery": s.gallery, "paper": s.paperText, "away": s.away, "costs": s.costs, "benchMachine": s.benchMachine,
 		"steps": s.steps, "stepsMachine": s.stepsMachine, "cost": s.cost, "step": s.step, "stepRatio": s.stepRatio,
 		"count": func(c string, value float64) (int, error) {
 			return s.count(c, func(v float64) bool { return v == value })
@@ -64,13 +70,17 @@ func (s *site) fill(text string) (string, error) {
 			n, err := s.zooCounts("fit")
 			return n[0] + n[1] + n[2] + n[3] + n[4], err
 		},
-		"zooProblems": s.zooProblems,
-		"zooRight":    func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
-		"zooSaid":     func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
-		"counted":     func() string { return counted(s.ledger.Claims) },
-		"claims":      func() string { return claimTable(s.ledger.Claims, true) },
-		"methods":     methodTable,
-		"metrics":     s.metrics,
+		"tileDensities": s.tileDensities, "zooProblems": s.zooProblems,
+		"zooRight":   func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
+		"zooSaid":    func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
+		"counted":    func() string { return counted(s.ledger.Claims) },
+		"reproduced": func() int { return tally(s.ledger.Claims)[reproduced] },
+		"withoutNumbers": func() int {
+			return tally(slices.DeleteFunc(slices.Clone(s.ledger.Claims), claim.hasNumbers))[reproduced]
+		},
+		"claims":  func() string { return claimTable(s.ledger.Claims, true) },
+		"methods": methodTable,
+		"metrics": s.metrics,
 	}).Parse(text)
 	if err != nil {
 		return "", err
@@ -131,6 +141,26 @@ func (s *site) paperText(choice string) (string, error) {
 		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
 	}
 	return p.text(p.decimals()), nil
+}
+
+// away says how many standard errors of the difference a choice of rows is from what the paper has, for the same rows
+// or for those of another choice.
+func (s *site) away(text string, of ...string) (string, error) {
+	e, err := s.results.estimate(text)
+	if err != nil {
+		return "", err
+	}
+	named := append(of, text)[0]
+	p := s.paperOf(named)
+	if p == nil {
+		return "", fmt.Errorf("the ledger has no number of the paper for %q", named)
+	}
+	d := difference(e, p)
+	if d.stdErr == 0 {
+		return "", fmt.Errorf("%q: no standard error is known", text)
+	}
+	side := map[bool]string{true: "above", false: "below"}[d.mean > 0]
+	return fmt.Sprintf("%s s.e. %s", number(math.Abs(d.mean)/d.stdErr, 1), side), nil
 }
 
 // count returns how many rows of a choice have a value that holds.

@@ -197,6 +197,8 @@ type panelOf struct {
 	YLabel     string            `yaml:"ylabel"` // other than the metric's label
 	Levels     map[string]string `yaml:"levels"` // choices of rows by name, or numbers
 	Names      map[string]string `yaml:"names"`  // of methods, other than their labels
+	// a table with published values of these methods, whose columns are of the same numbers of demonstrations
+	Published string `yaml:"published"`
 }
 
 // drawing returns the figure that is described.
@@ -230,12 +232,38 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 				curve.X = append(curve.X, float64(x))
 				curve.Y, curve.StdErr = append(curve.Y, e.mean), append(curve.StdErr, e.stdErr)
 			}
+			var err error
+			if curve.Published, err = s.published(p, m); err != nil {
+				return nil, err
+			}
 			panel.Curves = append(panel.Curves, curve)
 		}
 		if err := s.addLevels(&panel, p.Levels); err != nil {
 			return nil, err
 		}
 		out.Panels = append(out.Panels, panel)
+	}
+	return out, nil
+}
+
+// published returns the published values of a method's curve; nil where there are none.
+func (s *site) published(p panelOf, method string) (out []float64, err error) {
+	if p.Published == "" {
+		return nil, nil
+	}
+	t, ok := s.layout.Tables[p.Published]
+	if !ok || len(t.Columns) != len(p.X) {
+		return nil, fmt.Errorf("pages.yaml: there is no table %q with %d columns", p.Published, len(p.X))
+	}
+	for i, text := range t.Published[method] {
+		if want := fmt.Sprintf("demos=%d", p.X[i]); t.Columns[i].Choose != want {
+			return nil, fmt.Errorf("pages.yaml: column %d of %s is not %s", i, p.Published, want)
+		}
+		e, err := parsePaper(strings.Replace(text, "−", "-", 1))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e.mean)
 	}
 	return out, nil
 }

@@ -254,6 +254,6 @@ func AtScale(scale string) (Config, error) {
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Define(Name, "Active learning with QVIRL, AVRIL and ValueWalk on random 8×8 gridworlds (Fig. "+
-		"learning_curve)", Quick, Paper, Report)
+	return experiment.Define(Name, "Active learning with QVIRL, AVRIL and ValueWalk on random 8×8 gridworlds "+
+		"(Figure 5a)", Quick, Paper, Report)
 }

@@ -58,6 +58,6 @@ func (c Config) weighted(weight float64) tabular.Config {
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Define(Name, "AVRIL's posterior on a 3×3 gridworld collapses or reverts to the prior (Fig. "+
-		"3x3-gridworld-multirew)", Quick, Paper, Report)
+	return experiment.Define(Name, "AVRIL's posterior on a 3×3 gridworld collapses or reverts to the prior "+
+		"(Figure 8)", Quick, Paper, Report)
 }

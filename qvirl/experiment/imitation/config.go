@@ -1,5 +1,5 @@
 // Package imitation is the paper's comparison of apprentices that learn from few demonstrations in environments of
-// continuous observations (Figs. app-return and app-likelihood): Lunar Lander and Highway.
+// continuous observations (Figures 3 and 4): Lunar Lander and Highway.
 package imitation
 
 import (

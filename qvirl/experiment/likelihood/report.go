@@ -12,8 +12,8 @@ import (
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Define(Name, "The closed-form likelihood against Monte Carlo and quadrature (Fig. "+
-		"likelihood-approximation)", Quick, Paper, Report)
+	return experiment.Define(Name, "The closed-form likelihood against Monte Carlo and quadrature "+
+		"(Figure 7)", Quick, Paper, Report)
 }
 
 // Report makes the figure, and tables of the largest errors.

@@ -66,8 +66,8 @@ func split(rows []experiment.Row) (main, heldOut []experiment.Row) {
 	return experiment.Where(rows, func(r experiment.Row) bool { return !is(r) }), experiment.Where(rows, is)
 }
 
-// Tables returns Table 1 beside the paper's values, the same in the paper's presumable conventions, the
-// metrics over non-terminal states, and the diagnostics of the computations. Rows on held-out worlds are ignored.
+// Tables returns Table 1 beside the paper's values, the same by other conventions, the metrics over non-terminal
+// states, and the diagnostics of the computations. Rows on held-out worlds are ignored.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	rows, _ = split(rows)
 	t := experiment.Tables{Rows: rows, Methods: tableMethods}
@@ -76,7 +76,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}}, paper)
-	t.Add(exhibit.Table{Name: "conventions", Title: "The paper's presumable conventions: distances to ValueWalk " +
+	t.Add(exhibit.Table{Name: "conventions", Title: "By other conventions: distances to ValueWalk " +
 		"without the determinant, L1 instead of total variation",
 		Columns: metric.Columns(3, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyL1)}, conventions(paper))
 	t.Add(exhibit.Table{Name: "nonterminal", Title: "Policies over non-terminal states only", Columns: []exhibit.Column{

@@ -158,6 +158,6 @@ func environment(knownStd float64) string { return fmt.Sprintf("gridworld-3x3-kn
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Define(Name, "A tile of unknown reward on a 3×3 gridworld: cut through or go around? (Fig. "+
-		"3x3-gridworld-single-rew)", Quick, Paper, Report)
+	return experiment.Define(Name, "A tile of unknown reward on a 3×3 gridworld: cut through or go around? "+
+		"(Figure 11)", Quick, Paper, Report)
 }
