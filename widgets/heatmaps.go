@@ -44,8 +44,10 @@ func (m HeatMaps) Figure() (*Figure, error) {
 	}
 	mapWidth, mapHeight := size*vg.Length(m.Width), size*vg.Length(m.Height)
 	scales, quantities := make([]colorScale, len(m.Rows)), make([]string, len(m.Rows))
+	rowHeight := mapHeight
 	for i, row := range m.Rows {
 		scales[i], quantities[i] = newScale(row.Diverges, row.Values...), row.Label
+		rowHeight = barHeight(rowHeight, row.Label)
 	}
 	names := appearances(m.Columns)
 	titleStyle := bold(textStyle(textSize, ink, draw.XLeft, draw.YTop))
@@ -59,7 +61,7 @@ func (m HeatMaps) Figure() (*Figure, error) {
 		title: m.Title, legend: framesLegend(m.Terminal),
 		description: fmt.Sprintf("Maps of %s for %s.", strings.Join(quantities, ", "), labels(m.Columns)),
 		width:       max(vg.Length(len(m.Columns))*(mapWidth+panelGap)+barWidth+2*cardPad, 240),
-		bodyHeight:  titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2, records: m.records,
+		bodyHeight:  titleHeight + vg.Length(len(m.Rows))*(rowHeight+panelGap) - panelGap + 2, records: m.records,
 		body: func(c draw.Canvas) {
 			for j, lines := range titles {
 				for k, line := range lines {
@@ -68,7 +70,7 @@ func (m HeatMaps) Figure() (*Figure, error) {
 				}
 			}
 			for i, row := range m.Rows {
-				top := c.Max.Y - titleHeight - vg.Length(i)*(mapHeight+panelGap)
+				top := c.Max.Y - titleHeight - vg.Length(i)*(rowHeight+panelGap)
 				for j, values := range row.Values {
 					if values == nil {
 						continue
@@ -85,11 +87,11 @@ func (m HeatMaps) Figure() (*Figure, error) {
 					for s, label := range m.Marked {
 						style := bold(textStyle(smallSize, contrast(scales[i].color(values[s])), draw.XCenter,
 							draw.YCenter))
-						writeText(c, style, g.centre(s).X, g.box(s).Min.Y+7, label)
+						writeText(c, style, g.centre(s).X, g.box(s).Min.Y+7, shortened(style, label, size-4))
 					}
 				}
 				side := draw.Crop(c, vg.Length(len(m.Columns))*(mapWidth+panelGap), 0, 0, 0)
-				side.Max.Y, side.Min.Y = top, top-mapHeight
+				side.Max.Y, side.Min.Y = top, top-rowHeight
 				scales[i].paint(side, row.Label)
 			}
 		},

@@ -2,6 +2,9 @@ package widgets
 
 import (
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -216,6 +219,34 @@ func TestDegenerateInput(t *testing.T) {
 		}
 		if svg, err := f.SVG(); err != nil || len(svg) < 600 {
 			t.Errorf("%s: %d bytes, %v", name, len(svg), err)
+		}
+	}
+}
+
+// TestMapsOfOtherProblems: maps of problems that are no gridworlds tell what their actions and states are called, and
+// are high enough for what stands beside them.
+func TestMapsOfOtherProblems(t *testing.T) {
+	risk := exampleRisk()
+	risk.World.Moves, risk.World.Actions = nil, []string{"repair", "run", "sell", "buy", "wait"}
+	names := parse(t, risk).count(func(e element) bool { return slices.Contains(risk.World.Actions, strings.TrimSpace(e.text)) })
+	if names < 2 {
+		t.Errorf("%d actions are named, want at least one a map", names)
+	}
+	const label, mark = "posterior standard deviation of the reward", "a state with a very long name"
+	values := []float64{1, 2, 3, 4, 5, 6, 7}
+	for name, d := range map[string]Drawing{
+		"Map": Map{Width: 7, Height: 1, Values: values, ValueLabel: label, Marked: map[int]string{2: mark}, side: 260},
+		"HeatMaps": HeatMaps{Width: 7, Height: 1, Columns: []string{"a", "b"}, Marked: map[int]string{2: mark},
+			Rows: []HeatRow{{Label: label, Values: [][]float64{values, values}}}},
+	} {
+		p := parse(t, d)
+		if p.hasText(mark) ||
+			!p.hasText("…") {
+			t.Errorf("%s: a name wider than its cell is not cut", name)
+		}
+		height, err := strconv.ParseFloat(strings.TrimSuffix(p.root["height"], "pt"), 64)
+		if least := float64(barTitle().Width(label)); err != nil || height < least {
+			t.Errorf("%s: %g high (error %v), less than the %g of a label beside it", name, height, err, least)
 		}
 	}
 }

@@ -60,12 +60,14 @@ func (m Map) Figure() (*Figure, error) {
 	if m.side > 0 {
 		size = min(size, m.side/vg.Length(max(m.Width, m.Height)))
 	}
+	mapHeight := vg.Length(m.Height) * size
+	tall := barHeight(min(mapHeight, 240), m.ValueLabel)
 	return card{
 		title: m.Title, legend: m.legend(),
-		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %s.", m.Width, m.Height,
+		description: fmt.Sprintf("Map of %d × %d states, %s, %s.", m.Width, m.Height,
 			m.ValueLabel, count(len(mdp.Flatten(m.Demonstrations)), "demonstrated step", "demonstrated steps")),
 		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
-		bodyHeight: vg.Length(m.Height)*size + 2, records: m.records,
+		bodyHeight: max(mapHeight, tall) + 2, records: m.records,
 		body: func(c draw.Canvas) {
 			g := cells{m.Width, m.Height, vg.Point{X: c.Min.X + 1, Y: c.Max.Y}, size}
 			g.fill(c, m.Values, scale)
@@ -75,7 +77,7 @@ func (m Map) Figure() (*Figure, error) {
 			}
 			if m.Values != nil {
 				side := draw.Crop(c, vg.Length(m.Width)*size+panelGap, 0, 0, 0)
-				side.Min.Y = side.Max.Y - min(vg.Length(m.Height)*size, 240)
+				side.Min.Y = side.Max.Y - tall
 				scale.paint(side, m.ValueLabel)
 			}
 		},
@@ -158,7 +160,7 @@ func (m Map) paintCell(c draw.Canvas, g cells, s int, scale colorScale, counts [
 	}
 	if label, ok := m.Marked[s]; ok {
 		figure.XAlign = draw.XLeft
-		writeText(c, bold(figure), box.Min.X+4, box.Min.Y+8.5, label)
+		writeText(c, bold(figure), box.Min.X+4, box.Min.Y+8.5, shortened(bold(figure), label, g.size-6))
 	}
 	if m.Policy != nil && (m.Terminal == nil || !m.Terminal[s]) {
 		for a, p := range m.Policy[s*gridworld.Actions : (s+1)*gridworld.Actions] {

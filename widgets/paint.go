@@ -24,6 +24,16 @@ func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 	c.FillText(style, vg.Point{X: x, Y: y}, minus(s))
 }
 
+// shortened returns as much of a text as fits into a width, with an ellipsis for the rest.
+func shortened(style text.Style, s string, width vg.Length) string {
+	cut := []rune(s)
+	for len(cut) > 1 && style.Width(s) > width {
+		cut = cut[:len(cut)-1]
+		s = string(cut) + "…"
+	}
+	return s
+}
+
 // writeBacked writes text, vertically centred, on a white ground that keeps lines from crossing it.
 func writeBacked(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 	width := style.Width(s)

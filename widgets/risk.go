@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/exhibit"
@@ -33,7 +35,8 @@ type RiskLevel struct {
 // label names a level.
 func (l RiskLevel) label() string { return fmt.Sprintf("α = %g", l.Level) }
 
-// Figure implements Drawing: the policies and distributions of the lowest and the highest level.
+// Figure implements Drawing: the policies and distributions of the lowest and the highest level. Where
+// actions are not the moves of a gridworld, each state has the name of its likeliest.
 func (m Risk) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -48,10 +51,24 @@ func (m Risk) Figure() (*Figure, error) {
 			ValueLabel: m.Label, Decimals: 1, Terminal: m.World.Terminal, side: 260}
 		if slices.Equal(m.World.Moves, gridworld.Moves[:]) { // those that Map draws
 			worldMap.Policy = l.Policy
+		} else {
+			worldMap.Marked = m.likeliest(l.Policy)
 		}
 		maps = append(maps, worldMap)
 	}
 	return Stack{Title: m.Title, Rows: [][]Drawing{maps, {tails}}}.Figure()
+}
+
+// likeliest returns the name of a policy's likeliest action in each state in which an episode goes on.
+func (m Risk) likeliest(policy []float64) map[int]string {
+	actions := len(policy) / (m.World.Width * m.World.Height)
+	names, marked := namesOr(m.World.Actions, actions), map[int]string{}
+	for s := range m.World.Width * m.World.Height {
+		if m.World.Terminal == nil || !m.World.Terminal[s] {
+			marked[s] = names[floats.MaxIdx(policy[s*actions:(s+1)*actions])]
+		}
+	}
+	return marked
 }
 
 func (m Risk) validate() error {
@@ -111,5 +128,6 @@ func (m Risk) Vega() (map[string]any, error) {
 }
 
 // ShowRisk displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
-// elsewhere stands the figure of the lowest and the highest level.
+// elsewhere stands the figure of the lowest and the highest level. Where
+// actions are not the moves of a gridworld, each state has the name of its likeliest.
 func ShowRisk(m Risk) error { return showSpec(vega, m, m.Vega) }

@@ -78,6 +78,18 @@ func luminance(c color.NRGBA) float64 {
 // barWidth is what a colour bar takes of the width, with its tick labels and its title.
 const barWidth = vg.Length(58)
 
+// barTitle is the style of the title along a bar.
+func barTitle() draw.TextStyle {
+	style := textStyle(smallSize, ink, draw.XCenter, draw.YBottom)
+	style.Rotation = math.Pi / 2
+	return style
+}
+
+// barHeight is how high the bar beside something must be at least, to be as long as its title.
+func barHeight(beside vg.Length, title string) vg.Length {
+	return max(beside, barTitle().Width(title)+4)
+}
+
 // paint paints the scale as a vertical bar at the left edge of the canvas, with ticks, and the title along it.
 func (s colorScale) paint(c draw.Canvas, title string) {
 	const thick, steps = vg.Length(11), 80
@@ -105,7 +117,5 @@ func (s colorScale) paint(c draw.Canvas, title string) {
 		writeText(c, style, box.Max.X+5, y, t.Label)
 		widest = max(widest, style.Width(t.Label))
 	}
-	side := textStyle(smallSize, ink, draw.XCenter, draw.YBottom)
-	side.Rotation = math.Pi / 2
-	c.FillText(side, vg.Point{X: box.Max.X + 5 + widest + smallSize + 4, Y: (c.Min.Y + c.Max.Y) / 2}, title)
+	c.FillText(barTitle(), vg.Point{X: box.Max.X + 5 + widest + smallSize + 4, Y: (c.Min.Y + c.Max.Y) / 2}, title)
 }

@@ -68,7 +68,11 @@ func (t Table) validate() error {
 			return refuse(c.Decimals < 0, "%s.Decimals = %d, want at least 0", field, c.Decimals)
 		}), forEach("Table.Rows", t.Rows, func(field string, row Row) error {
 		field += ".Cells"
-		return check.First(checkMethods(row.Method), checkLength(field, len(row.Cells), len(t.Columns),
+		var unknown error
+		if t.Of == "" || t.Of == "method" {
+			unknown = checkMethods(row.Method)
+		}
+		return check.First(unknown, checkLength(field, len(row.Cells), len(t.Columns),
 			"one for each column"),
 			forEach(field, row.Cells, func(field string, cell Cell) error {
 				return check.First(checkEstimate(field+".Estimate", cell.Estimate),
