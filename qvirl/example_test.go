@@ -113,7 +113,7 @@ func ExamplePosterior() {
 	// Output: 1000 samples of 3 rewards; in room 1 the demonstrator goes right with probability 0.9
 }
 
-// Whether a fit may be believed.
+// Whether the chains of a sampler agree. Of an approximation, Result.Converged says whether it may be relied on.
 func ExamplePosterior_convergence() {
 	ok, reason := irl.Converged(fit("valuewalk", demonstrated()))
 	fmt.Println(ok, strings.HasPrefix(reason, "R̂ ≤ 1.0"))

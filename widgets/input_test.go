@@ -228,8 +228,9 @@ func TestDegenerateInput(t *testing.T) {
 func TestMapsOfOtherProblems(t *testing.T) {
 	risk := exampleRisk()
 	risk.World.Moves, risk.World.Actions = nil, []string{"repair", "run", "sell", "buy", "wait"}
-	names := parse(t, risk).count(func(e element) bool { return slices.Contains(risk.World.Actions, strings.TrimSpace(e.text)) })
-	if names < 2 {
+	if names := parse(t, risk).count(func(e element) bool {
+		return slices.Contains(risk.World.Actions, strings.TrimSpace(e.text))
+	}); names < 2 {
 		t.Errorf("%d actions are named, want at least one a map", names)
 	}
 	const label, mark = "posterior standard deviation of the reward", "a state with a very long name"

@@ -40,7 +40,8 @@ type MDP struct {
 }
 
 // New builds an MDP from the successors of every state-action pair: rows[s·actions+a], empty where the episode ends.
-// initial is the distribution of the first state, of length states; nil means uniform.
+// initial is the distribution of the first state, of length states; nil means uniform. Sums go through a row in its own
+// order: samplers with the same seed give the same draws only if that is the same too.
 func New(states, actions int, rows [][]Transition, initial []float64) (*MDP, error) {
 	if err := checkSize(states, actions); err != nil {
 		return nil, err

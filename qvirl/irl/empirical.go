@@ -41,8 +41,12 @@ func (e *Empirical) Mean() float64 { return e.mean }
 // StdDev returns the samples' standard deviation (n − 1 in the denominator).
 func (e *Empirical) StdDev() float64 { return e.std }
 
-// Quantile returns the quantile at p in [0, 1], linear between the samples, which stand at (i+½)/n.
+// Quantile returns the quantile at p, linear between the samples, which stand at (i+½)/n. It panics unless p is in
+// [0, 1].
 func (e *Empirical) Quantile(p float64) float64 {
+	if !(p >= 0 && p <= 1) {
+		panic(fmt.Sprintf("irl: the quantile at %g: want a number in [0, 1]", p))
+	}
 	i, t := QuantilePosition(p, len(e.sorted))
 	return e.sorted[i] + t*(e.sorted[i+1]-e.sorted[i])
 }

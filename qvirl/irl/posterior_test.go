@@ -3,6 +3,7 @@ package irl
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -33,6 +34,28 @@ func TestIntervals(t *testing.T) {
 			!scalar.EqualWithinAbs(high, c.high, 1e-10) {
 			t.Errorf("90 %% interval of %v: %g to %g, want %g to %g", c.m, low, high, c.low, c.high)
 		}
+	}
+}
+
+// TestProbabilitiesAreChecked: 95 is no probability, though samples have a smallest and a largest.
+func TestProbabilitiesAreChecked(t *testing.T) {
+	empirical, err := NewEmpirical([]float64{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, f := range map[string]func(){
+		"an interval of probability 95":  func() { empirical.Interval(95) },
+		"an interval of probability 1.5": func() { NewMarginal(distuv.UnitNormal).Interval(1.5) },
+		"the quantile at NaN":            func() { empirical.Quantile(math.NaN()) },
+	} {
+		func() {
+			defer func() {
+				if got, _ := recover().(string); !strings.Contains(got, want) {
+					t.Errorf("panic %q, want %q", got, want)
+				}
+			}()
+			f()
+		}()
 	}
 }
 

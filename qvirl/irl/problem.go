@@ -139,9 +139,9 @@ var ErrUnsupported = errors.New("the method is not for such problems")
 func CheckBetaKnown(method string, problems []*Problem) error {
 	for i, p := range problems {
 		if p.InfersBeta() {
-			return fmt.Errorf("problem %d: %w: β has a prior (standard deviation of log β = %g), but %s takes β as "+
-				"known; reference, valuewalk and qvirl-matched infer it, of up to a few thousand states", i,
-				ErrUnsupported, p.BetaLogStd, method)
+			return fmt.Errorf("%s%w: β has a prior (standard deviation of log β = %g), but %s takes β as known; "+
+				"reference, valuewalk and qvirl-matched infer it, of up to a few thousand states",
+				Which(i, len(problems)), ErrUnsupported, p.BetaLogStd, method)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/envs/training"
@@ -142,6 +143,12 @@ func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 	size := f.spec.Observation
 	if len(observations)%size != 0 {
 		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	if err := demo.CheckObservation(observations); err != nil {
+		return nil, fmt.Errorf("neural: observations%w", err)
+	}
+	if len(observations) == 0 {
+		return nil, nil
 	}
 	network := f.learner.objective.Networks()[0]
 	e := &encoder{f.learner.config, size, f.spec.Actions, f.spec.Image}

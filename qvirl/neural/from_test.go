@@ -83,6 +83,14 @@ func TestOutputsAreWhatPredictionsAreMadeOf(t *testing.T) {
 	if !slices.Equal(outputs, p.Values) { // the logits are the values
 		t.Errorf("outputs %v, values %v", outputs, p.Values)
 	}
+	if p, err := m.Predict(nil); err != nil || len(p.LogProbs) != 0 {
+		t.Errorf("of no observations: %v, error %v", p, err)
+	}
+	unknown := slices.Clone(states)
+	unknown[4] = float32(math.NaN())
+	if _, err := m.Predict(unknown); err == nil || !strings.Contains(err.Error(), "observations[4] is NaN") {
+		t.Errorf("an observation that is no number: error %v", err)
+	}
 	if _, err := m.Outputs(states[:4]); err == nil {
 		t.Error("no error for 4 numbers as observations of 3")
 	}

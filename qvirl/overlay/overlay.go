@@ -158,9 +158,13 @@ func siblings(t reflect.Type, object []byte, name string) []string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	var given map[string]json.RawMessage
-	if t.Kind() != reflect.Struct || json.Unmarshal(object, &given) != nil {
+	var fields map[string]json.RawMessage
+	if t.Kind() != reflect.Struct || json.Unmarshal(object, &fields) != nil {
 		return nil
+	}
+	given := map[string]json.RawMessage{} // in lower case, as fields are found in any
+	for key, value := range fields {
+		given[strings.ToLower(key)] = value
 	}
 	var names, deeper []string
 	for _, f := range reflect.VisibleFields(t) {
@@ -170,10 +174,10 @@ func siblings(t reflect.Type, object []byte, name string) []string {
 		}
 		names = append(names, key)
 		if deeper == nil {
-			deeper = siblings(f.Type, given[key], name)
+			deeper = siblings(f.Type, given[strings.ToLower(key)], name)
 		}
 	}
-	if _, here := given[name]; here && !slices.Contains(names, name) {
+	if _, here := fields[name]; here && !slices.Contains(names, name) {
 		return names
 	}
 	return deeper

@@ -39,6 +39,7 @@ func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 		`{"Training": {"Batch": true}}`: "Training.Batch: got a truth value, want a whole number",
 		`{"Training": "Steps"}`:         "config: Training: got a string, want an object",
 		`{"Rates": 3}`:                  `no field "Rates"; there is Training, rate, Nothing, List`,
+		`{"training": {"Stpes": 3}}`:    `no field "Stpes"; there is Steps, Batch`,
 		`{"Steps": 3}`:                  `no field "Steps"; there is Training, rate, Nothing, List`,
 		`{"Nothing": {"Steps": 3}}`:     `no field "Steps"; there are no such settings`,
 		`{"Training": {"Stepz": 3}}`:    `no field "Stepz"; there is Steps, Batch`,
