@@ -109,7 +109,7 @@ type Distribution interface {
 type Marginal interface {
 	Distribution
 	// Interval returns the central credible interval that holds the given probability: the quantiles at
-	// (1 ∓ probability)/2, as much of the distribution below it as above. It panics unless that is in (0, 1).
+	// (1 ∓ probability)/2, as much of the distribution below it as above. It panics unless that is in [0, 1].
 	Interval(probability float64) (low, high float64)
 }
 
@@ -119,8 +119,8 @@ func NewMarginal(d Distribution) Marginal { return marginal{d} }
 type marginal struct{ Distribution }
 
 func (m marginal) Interval(probability float64) (low, high float64) {
-	if !(probability > 0 && probability < 1) {
-		panic(fmt.Sprintf("irl: an interval of probability %g: want a number in (0, 1), such as 0.9", probability))
+	if !(probability >= 0 && probability <= 1) {
+		panic(fmt.Sprintf("irl: an interval of probability %g: want a number in [0, 1], such as 0.9", probability))
 	}
 	return m.Quantile((1 - probability) / 2), m.Quantile((1 + probability) / 2)
 }
