@@ -35,8 +35,8 @@ type RiskLevel struct {
 // label names a level.
 func (l RiskLevel) label() string { return fmt.Sprintf("α = %g", l.Level) }
 
-// Figure implements Drawing: the policies and distributions of the lowest and the highest level. Where
-// actions are not the moves of a gridworld, each state has the name of its likeliest.
+// Figure implements Drawing: the policies and distributions of the lowest and the highest level. Where actions are not
+// the moves of a gridworld, each state has the name of its likeliest.
 func (m Risk) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -128,6 +128,5 @@ func (m Risk) Vega() (map[string]any, error) {
 }
 
 // ShowRisk displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
-// elsewhere stands the figure of the lowest and the highest level. Where
-// actions are not the moves of a gridworld, each state has the name of its likeliest.
+// elsewhere stands the figure of the lowest and the highest level.
 func ShowRisk(m Risk) error { return showSpec(vega, m, m.Vega) }

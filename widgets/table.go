@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -61,6 +62,12 @@ func checkEstimate(field string, e *Estimate) error {
 // arrowOf stands behind the name of what has a direction.
 func arrowOf(d Direction) string { return []string{"", " ↑", " ↓"}[d] }
 
+// byMethod heads the names of the rows by default.
+const byMethod = "method"
+
+// of returns what the rows are of.
+func (t Table) of() string { return cmp.Or(t.Of, byMethod) }
+
 // validate refuses a table whose parts do not fit, and numbers that are not finite.
 func (t Table) validate() error {
 	return check.First(checkBoth("Table", "columns", len(t.Columns), "rows", len(t.Rows)), forEach("Table.Columns",
@@ -69,7 +76,7 @@ func (t Table) validate() error {
 		}), forEach("Table.Rows", t.Rows, func(field string, row Row) error {
 		field += ".Cells"
 		var unknown error
-		if t.Of == "" || t.Of == "method" {
+		if t.of() == byMethod {
 			unknown = checkMethods(row.Method)
 		}
 		return check.First(unknown, checkLength(field, len(row.Cells), len(t.Columns),

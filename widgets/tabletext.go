@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"html"
 	"math"
@@ -23,7 +22,7 @@ func (f textField) String() string { return f.before + f.text }
 // reference. Means end below one another, and so do standard errors; gaps are filled by the blank. sub reports for each
 // line whether it is a reference line.
 func (t Table) lines(blank string) (lines [][]textField, sub []bool) {
-	header := []textField{{text: cmp.Or(t.Of, "method")}}
+	header := []textField{{text: t.of()}}
 	for j := range t.Columns {
 		header = append(header, textField{text: t.head(j)})
 	}

@@ -114,10 +114,14 @@ type hamiltonian struct {
 	spent              float64 // multiplications by the metric so far
 }
 
+// divergent is the loss of energy, in nats, at which a trajectory is given up.
+const divergent = 1000
+
+// Where the posterior is far narrower than it is in the mean, as at the largest β, only short steps lead a chain out
+// again.
 const (
-	divergent  = 1000  // loss of energy, in nats, at which a trajectory is given up
-	shortShare = 0.125 // hamiltonian.short after the warm-up: where the posterior is far narrower than it is in the
-	shortStep  = 0.1   // mean, as at the largest β, only so small a step leads a chain out again
+	shortShare = 0.125 // hamiltonian.short after the warm-up
+	shortStep  = 0.1   // size of short steps, relative to the others
 )
 
 func newHamiltonian(l Likelihood, trajectory float64, limit int) *hamiltonian {
