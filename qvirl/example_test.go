@@ -70,7 +70,7 @@ func Example() {
 }
 
 // What a posterior says in sum, and a file to keep it in.
-func ExampleSave() {
+func ExampleSaveResult() {
 	ctx, problem, path := context.Background(), demonstrated(), filepath.Join(os.TempDir(), "posterior.npz")
 	defer os.Remove(path)
 	result, err := qvirl.Fit(ctx, problem) // as the command: result.Posterior, Verdict, Converged, Reason
@@ -81,14 +81,15 @@ func ExampleSave() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := qvirl.Save(path, result.Posterior); err != nil { // with its problem
+	if err := qvirl.SaveResult(path, result, qvirl.AnswerOptions{}); err != nil {
 		log.Fatal(err)
 	}
-	again, err := qvirl.Load(path) // or an answer of the command fit
+	again, err := qvirl.LoadResult(path) // with its problem and the verdict
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("as before:", math.Abs(summary.RewardMean[0]-again.Reward(0).Mean()) < 1e-6)
+	same := math.Abs(summary.RewardMean[0]-again.Posterior.Reward(0).Mean()) < 1e-6
+	fmt.Println("as before:", same && again.Verdict == result.Verdict)
 	// Output: as before: true
 }
 

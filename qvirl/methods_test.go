@@ -3,6 +3,7 @@ package qvirl_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
-	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 // corridor is three rooms in a row, of which the last ends the episode; the demonstrator went right twice.
@@ -127,13 +127,18 @@ func TestEveryPosteriorIsKept(t *testing.T) {
 		if err := qvirl.Save(path, posts[0]); err != nil {
 			t.Fatalf("%s: %v", entry.Name, err)
 		}
-		answer, err := problemfile.NewAnswer(posts[0], problemfile.AnswerOptions{Draws: 100})
-		if err != nil {
+		other := filepath.Join(t.TempDir(), "answer.npz")
+		doubted := &qvirl.Result{Posterior: posts[0], Returned: entry.Name, Verdict: qvirl.DoNotUse, Reason: "a doubt"}
+		if err := qvirl.SaveResult(other, doubted, qvirl.AnswerOptions{Draws: 100}); err != nil {
 			t.Fatal(err)
 		}
-		other := filepath.Join(t.TempDir(), "answer.npz")
-		if err := answer.Write(other); err != nil {
-			t.Fatal(err)
+		r, err := qvirl.LoadResult(other)
+		if err != nil || r.Verdict != qvirl.DoNotUse || r.Returned != entry.Name || r.Reason != "a doubt" ||
+			!errors.Is(r.Err(), qvirl.ErrNotConverged) {
+			t.Errorf("%s: a doubted result became %+v: %v", entry.Name, r, err)
+		}
+		if r, err := qvirl.LoadResult(path); err != nil || r.Verdict != qvirl.NotJudged || r.Converged {
+			t.Errorf("%s: a posterior alone became %+v: %v", entry.Name, r, err)
 		}
 		for _, file := range []string{path, other} {
 			loaded, err := qvirl.Load(file)

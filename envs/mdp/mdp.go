@@ -185,6 +185,30 @@ func (m *MDP) Row(s, a int) (next []int32, prob []float64) {
 	return m.next[lo:hi], m.prob[lo:hi]
 }
 
+// Expect returns Σ_s' p(s'|s,a) v(s').
+func (m *MDP) Expect(s, a int, v []float64) (sum float64) {
+	next, prob := m.Row(s, a)
+	if first := m.run[s*m.actions+a]; first >= 0 {
+		return floats.Dot(prob, v[first:int(first)+len(next)])
+	}
+	for k, to := range next {
+		sum += prob[k] * v[to]
+	}
+	return sum
+}
+
+// AddRow adds c p(·|s,a) to dst, [S].
+func (m *MDP) AddRow(dst []float64, s, a int, c float64) {
+	next, prob := m.Row(s, a)
+	if first := m.run[s*m.actions+a]; first >= 0 {
+		floats.AddScaled(dst[first:int(first)+len(next)], c, prob)
+		return
+	}
+	for k, to := range next {
+		dst[to] += c * prob[k]
+	}
+}
+
 // Stay returns p(s|s,a).
 func (m *MDP) Stay(s, a int) float64 {
 	next, prob := m.Row(s, a)

@@ -74,6 +74,14 @@ func (r *Reader) Int(name string) int {
 	return int(x)
 }
 
+// Text returns a text; an empty one after an error.
+func (r *Reader) Text(name string) (text string) {
+	if r.err == nil {
+		text, r.err = r.archive.Text(r.prefix + name)
+	}
+	return text
+}
+
 // array returns an array of the given shape.
 func (r *Reader) array(name string, shape []int) *Array {
 	if r.err != nil {

@@ -169,11 +169,7 @@ func (p *Posterior) policyColumns(s int) [][]float64 {
 				q[a] = x[s*len(q)+a]
 				continue
 			}
-			q[a] = reward[s]
-			next, prob := m.Row(s, a)
-			for k, to := range next {
-				q[a] += p.problem.Discount * prob[k] * x[to]
-			}
+			q[a] = reward[s] + p.problem.Discount*m.Expect(s, a, x)
 		}
 		for a, prob := range mdp.Boltzmann(q, q, len(q), beta) {
 			out[a][i] = prob

@@ -1,6 +1,7 @@
 package problemfile
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -30,11 +31,15 @@ type Answer struct {
 	RHat          []float64    // rhat [S] or [S,A], of the rewards; nil: not written
 	ESSBulk       []float64    // ess_bulk [S] or [S,A]; nil: not written
 
-	// Verdict says what the answer is worth, Returned which method it is of, and Reason why it may be relied on, or why
-	// not; texts of the same names, written with converged (1 if it may be relied on, 0 if not) unless Verdict is
-	// empty.
-	Verdict, Returned, Reason string
-	Converged                 bool
+	Judgement // not written if its Verdict is empty
+}
+
+// Judgement is what is known of an answer's worth, in arrays of the same names.
+type Judgement struct {
+	Verdict   string
+	Returned  string // the method that it is of
+	Reason    string // why it may be relied on, or why not
+	Converged bool   // it may
 }
 
 // MaxCov is the number of rewards up to which an answer holds their covariance: 134 MB.
@@ -43,18 +48,21 @@ const MaxCov = 4096
 // mostNumbers bounds the action values of the draws that are held at a time: a quarter of a gigabyte.
 const mostNumbers = 1 << 25
 
-// DrawsAtOnce returns how many draws NewAnswer holds at a time, of a posterior that knows its moments: no more than
-// 5,000, which is what the command fit asks for.
+// DrawsAtOnce returns how many draws NewAnswer holds at a time, of a posterior that knows its moments: at most
+// DefaultDraws.
 func DrawsAtOnce(p *irl.Problem) int {
-	return min(5000, max(2, mostNumbers/(p.MDP.States()*p.MDP.Actions())))
+	return min(DefaultDraws, max(2, mostNumbers/(p.MDP.States()*p.MDP.Actions())))
 }
+
+// DefaultDraws is AnswerOptions.Draws where that is 0.
+const DefaultDraws = 5000
 
 // AnswerOptions say what an answer holds.
 type AnswerOptions struct {
 	// Samples is the number k of reward samples; 0 for none, or all of them if the posterior consists of samples.
 	Samples int
 	// Draws is the number of draws over which action probabilities are averaged, and what else the posterior does not
-	// know in closed form, unless it consists of samples: then all of those count.
+	// know in closed form, unless it consists of samples: then all of those count. 0: DefaultDraws
 	Draws int
 	Seed  uint64 // of both
 }
@@ -68,6 +76,7 @@ type correlated interface{ RewardCov() *mat.Dense }
 // NewAnswer asks a posterior for what an answer holds. RHat and ESSBulk are left to the caller.
 func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	p := post.Problem()
+	o.Draws = cmp.Or(o.Draws, DefaultDraws)
 	if o.Samples < 0 || o.Draws < 2 {
 		return nil, fmt.Errorf("problemfile: %d samples and %d draws: want none or more, and at least 2", o.Samples,
 			o.Draws)

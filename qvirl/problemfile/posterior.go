@@ -53,18 +53,38 @@ func addPosterior(to map[string]npz.Array, p irl.Storable) {
 // Load reads a posterior that Save wrote, or an answer, with its problem. restore holds what makes posteriors of each
 // kind.
 func Load(path string, restore map[string]irl.Restore) (irl.Posterior, error) {
+	post, _, err := LoadJudged(path, restore)
+	return post, err
+}
+
+// LoadJudged is Load with what the file says of the posterior's worth; nothing if Save wrote it.
+func LoadJudged(path string, restore map[string]irl.Restore) (irl.Posterior, Judgement, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("problemfile: cannot load a posterior: %w", err)
+		return nil, Judgement{}, fmt.Errorf("problemfile: cannot load a posterior: %w", err)
 	}
 	defer archive.Close()
+	post, err := load(archive, restore)
+	if err != nil || !archive.Has("verdict") {
+		return post, Judgement{}, err
+	}
+	r, j := archive.Under(""), Judgement{}
+	j.Verdict, j.Returned, j.Reason = r.Text("verdict"), r.Text("returned"), r.Text("reason")
+	j.Converged = r.Scalar("converged") != 0
+	if err := r.Err(); err != nil {
+		return nil, Judgement{}, fmt.Errorf("problemfile: %w", err)
+	}
+	return post, j, nil
+}
+
+func load(archive *npz.Archive, restore map[string]irl.Restore) (irl.Posterior, error) {
 	problem, err := ReadArchive(archive)
 	if err != nil {
 		return nil, err
 	}
 	if !archive.Has(posteriorKind) {
-		return nil, fmt.Errorf("problemfile: %s holds a problem but no posterior: it has no array %q", path,
-			posteriorKind)
+		return nil, fmt.Errorf("problemfile: %s holds a problem but no posterior: it has no array %q",
+			archive.Path(), posteriorKind)
 	}
 	kind, err := archive.Text(posteriorKind)
 	if err != nil {
@@ -79,8 +99,8 @@ func Load(path string, restore map[string]irl.Restore) (irl.Posterior, error) {
 	}
 	make, ok := restore[kind]
 	if !ok {
-		return nil, fmt.Errorf("problemfile: %s holds a posterior of kind %q; want one of %s", path, kind,
-			strings.Join(slices.Sorted(maps.Keys(restore)), ", "))
+		return nil, fmt.Errorf("problemfile: %s holds a posterior of kind %q; want one of %s", archive.Path(),
+			kind, strings.Join(slices.Sorted(maps.Keys(restore)), ", "))
 	}
 	post, err := make(r, problem)
 	if err != nil {

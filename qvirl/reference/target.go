@@ -227,10 +227,7 @@ func (t *Target) gradient(grad []float64) {
 			if !t.problem.StateOnly() {
 				t.rewardG[s*actions+a] = g
 			}
-			next, prob := t.problem.MDP.Row(s, a)
-			for k, to := range next {
-				t.valueG[to] += discount * g * prob[k]
-			}
+			t.problem.MDP.AddRow(t.valueG, s, a, discount*g)
 		}
 	}
 	t.solver.Adjoint(t.valueG)
@@ -299,10 +296,7 @@ func (t *Target) scores() *mat.Dense {
 		for a := range actions {
 			row := rows.RawRowView(d*actions + a)
 			clear(t.valueG) // ∂ Q(s,a) / ∂V and then / ∂R_π
-			next, prob := t.problem.MDP.Row(s, a)
-			for k, to := range next {
-				t.valueG[to] += discount * prob[k]
-			}
+			t.problem.MDP.AddRow(t.valueG, s, a, discount)
 			t.solver.Adjoint(t.valueG)
 			clear(t.rewardG)
 			t.addChosen(t.rewardG, t.valueG)

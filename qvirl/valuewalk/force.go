@@ -78,13 +78,13 @@ func (t *target) addLoopForce(x, grad []float64) float64 {
 			}
 			rest -= c
 			if t.stateOnly {
-				t.scatter(grad, s, a, c)
+				t.mdp.AddRow(grad, s, a, c)
 			} else {
 				grad[base+a] += c
 			}
 		}
 		if t.stateOnly {
-			t.scatter(grad, s, best, rest)
+			t.mdp.AddRow(grad, s, best, rest)
 		} else {
 			grad[base+best] += rest
 		}

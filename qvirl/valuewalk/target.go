@@ -129,19 +129,19 @@ func (t *target) evalValues(x, grad []float64) float64 {
 	if t.stateOnly {
 		copy(grad, t.rewardG)
 		for s, a := range t.greedy {
-			t.scatter(grad, s, a, -t.discount*t.rewardG[s])
+			t.mdp.AddRow(grad, s, a, -t.discount*t.rewardG[s])
 		}
 		logp += t.demoTerm(t.backup)
 		for d, s := range t.demoed {
 			for a := 0; a < t.actions; a++ {
-				t.scatter(grad, s, a, t.scoreG[d*t.actions+a])
+				t.mdp.AddRow(grad, s, a, t.scoreG[d*t.actions+a])
 			}
 		}
 		return logp
 	}
 	clear(t.valueG)
 	for i, g := range t.rewardG {
-		t.scatter(t.valueG, i/t.actions, i%t.actions, -t.discount*g)
+		t.mdp.AddRow(t.valueG, i/t.actions, i%t.actions, -t.discount*g)
 	}
 	copy(grad, t.rewardG)
 	for s, a := range t.greedy {
@@ -254,14 +254,6 @@ func (t *target) scoreScale() float64 {
 		return t.beta * t.discount
 	}
 	return t.beta
-}
-
-// scatter adds c · p(·|s,a) to dst.
-func (t *target) scatter(dst []float64, s, a int, c float64) {
-	next, prob := t.mdp.Row(s, a)
-	for k, to := range next {
-		dst[to] += c * prob[k]
-	}
 }
 
 // logDet returns log det(I − γ P_π) for the greedy policy that the last eval left.

@@ -8,14 +8,11 @@ import (
 	"strings"
 
 	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/inferencedata"
-	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
-
-// answerDraws is the number of draws that averages in an answer are taken over where no closed form is known.
-const answerDraws = 5000
 
 // The formats of answers.
 const (
@@ -27,31 +24,11 @@ const (
 func (o *fitOptions) write(r *verdict.Result) error {
 	if o.format == formatNetCDF {
 		return inferencedata.Write(o.out, r.Posterior, inferencedata.Options{
-			Draws: cmp.Or(o.samples, answerDraws), Seed: o.seed,
+			Draws: cmp.Or(o.samples, problemfile.DefaultDraws), Seed: o.seed,
 			Attributes: map[string]string{"method": r.Returned, "verdict": string(r.Verdict), "reason": r.Reason,
 				"converged": strconv.FormatBool(r.Converged)}})
 	}
-	answer, err := o.answer(r)
-	if err != nil {
-		return err
-	}
-	return answer.Write(o.out)
-}
-
-// answer asks the posterior for what is written.
-func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
-	a, err := problemfile.NewAnswer(r.Posterior, problemfile.AnswerOptions{Samples: o.samples, Draws: answerDraws,
-		Seed: o.seed})
-	if err != nil {
-		return nil, err
-	}
-	if p, ok := r.Posterior.(mcmc.Sampled); ok {
-		d := p.Sampling()
-		a.RHat, a.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
-	}
-	a.BetaStd = mcmc.BetaStd(r.Posterior, a.BetaStd)
-	a.Verdict, a.Returned, a.Reason, a.Converged = string(r.Verdict), r.Returned, r.Reason, r.Converged
-	return a, nil
+	return qvirl.SaveResult(o.out, r, qvirl.AnswerOptions{Samples: o.samples, Seed: o.seed})
 }
 
 // describeFit says in lines how the fit went.

@@ -299,7 +299,7 @@ func (o *fitOptions) print(cmd *cobra.Command, result *verdict.Result) error {
 	if !o.summary {
 		return nil
 	}
-	table, err := summary.Table(result.Posterior, answerDraws, o.seed)
+	table, err := summary.Table(result.Posterior, problemfile.DefaultDraws, o.seed)
 	if err != nil {
 		return err
 	}
