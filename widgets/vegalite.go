@@ -79,10 +79,11 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 			continue
 		}
 		names, colors = append(names, looks[j].label), append(colors, hex(looks[j].color))
-		dashed = append(dashed, vegaDashes(looks[j].dashes))
 		if kind == "bars" {
+			dashed = append(dashed, vegaDashes(nil))
 			bars = append(bars, object{"mark": "bar", "x": "l", "y": curveField(j), "label": looks[j].label})
 		} else {
+			dashed = append(dashed, vegaDashes(looks[j].dashes))
 			curves = append(curves, object{"mark": "line", "x": "x", "y": curveField(j), "label": looks[j].label})
 		}
 	}
