@@ -62,7 +62,7 @@ func (m Change) Figure() (*Figure, error) {
 	}
 	maps := func(names []string, row HeatRow) HeatMaps {
 		return HeatMaps{side: 160, Width: w, Height: h, Columns: names, Rows: []HeatRow{row},
-			Terminal: m.World.Terminal, Marked: m.Demonstrated}
+			Terminal: m.World.Terminal, Marked: m.Demonstrated, names: m.World.States}
 	}
 	return Stack{Title: m.Title, Rows: [][]Drawing{{
 		maps(versions, HeatRow{Label: "posterior mean", Diverges: true, Decimals: 1,

@@ -51,7 +51,7 @@ func (m Correlations) Figure() (*Figure, error) {
 		titles, row.Values = append(titles, "with state "+names[s]), append(row.Values, m.with(columns, s))
 	}
 	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Terminal: m.World.Terminal,
-		Columns: titles, Rows: []HeatRow{row}}.Figure()
+		Columns: titles, Rows: []HeatRow{row}, names: m.World.States}.Figure()
 }
 
 // Vega returns the Vega 5 specification of the interactive view.

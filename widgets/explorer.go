@@ -70,7 +70,7 @@ func (m Explorer) Figure() (*Figure, error) {
 		std.Values = append(std.Values, eachMarginal(p, exhibit.Marginal.StdDev))
 	}
 	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Columns: m.methods(),
-		Rows: []HeatRow{mean, std}, Terminal: m.World.Terminal}.Figure()
+		Rows: []HeatRow{mean, std}, Terminal: m.World.Terminal, names: m.World.States}.Figure()
 }
 
 func eachMarginal(p *exhibit.Posterior, f func(exhibit.Marginal) float64) []float64 {

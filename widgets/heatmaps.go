@@ -20,7 +20,8 @@ type HeatMaps struct {
 	Terminal      []bool         // states that get a thick frame, [Width·Height] or nil
 	Marked        map[int]string // short labels of single states
 
-	side vg.Length // of a map at most; 0 for as large as fits
+	names []string  // of the states, where the cells are large enough; nil for none
+	side  vg.Length // of a map at most; 0 for as large as fits
 }
 
 // HeatRow is one quantity of HeatMaps.
@@ -78,16 +79,18 @@ func (m HeatMaps) Figure() (*Figure, error) {
 					g := cells{m.Width, m.Height, vg.Point{X: c.Min.X + vg.Length(j)*(mapWidth+panelGap), Y: top}, size}
 					g.fill(c, values, scales[i])
 					g.frames(c, m.Terminal)
-					if size >= 30 {
-						for s, v := range values {
-							style := textStyle(smallSize, contrast(scales[i].color(v)), draw.XCenter, draw.YCenter)
+					for s, v := range values {
+						style := textStyle(smallSize, contrast(scales[i].color(v)), draw.XCenter, draw.YCenter)
+						if size >= 30 {
 							writeText(c, style, g.centre(s).X, g.centre(s).Y, number(v, row.Decimals))
 						}
-					}
-					for s, label := range m.Marked {
-						style := bold(textStyle(smallSize, contrast(scales[i].color(values[s])), draw.XCenter,
-							draw.YCenter))
-						writeText(c, style, g.centre(s).X, g.box(s).Min.Y+7, shortened(style, label, size-4))
+						label, marked := m.Marked[s]
+						if marked {
+							style = bold(style)
+						} else if m.names != nil && size >= 30 {
+							label = m.names[s]
+						}
+						writeText(c, style, g.centre(s).X, g.box(s).Min.Y+8.5, shortened(style, label, size-4))
 					}
 				}
 				side := draw.Crop(c, vg.Length(len(m.Columns))*(mapWidth+panelGap), 0, 0, 0)

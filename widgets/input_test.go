@@ -233,6 +233,13 @@ func TestMapsOfOtherProblems(t *testing.T) {
 	}); names < 2 {
 		t.Errorf("%d actions are named, want at least one a map", names)
 	}
+	together := exampleCorrelations()
+	together.World.States = []string{"hall", "attic", "cellar", "garden", "porch", "roof"}
+	for _, name := range together.World.States {
+		if n := parse(t, together).count(func(e element) bool { return strings.TrimSpace(e.text) == name }); n != 2 {
+			t.Errorf("state %q is named %d times, want once a map", name, n)
+		}
+	}
 	const label, mark = "posterior standard deviation of the reward", "a state with a very long name"
 	values := []float64{1, 2, 3, 4, 5, 6, 7}
 	for name, d := range map[string]Drawing{
@@ -241,8 +248,7 @@ func TestMapsOfOtherProblems(t *testing.T) {
 			Rows: []HeatRow{{Label: label, Values: [][]float64{values, values}}}},
 	} {
 		p := parse(t, d)
-		if p.hasText(mark) ||
-			!p.hasText("…") {
+		if p.hasText(mark) || !p.hasText("…") {
 			t.Errorf("%s: a name wider than its cell is not cut", name)
 		}
 		height, err := strconv.ParseFloat(strings.TrimSuffix(p.root["height"], "pt"), 64)

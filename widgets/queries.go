@@ -67,7 +67,7 @@ func (m Queries) Figure() (*Figure, error) {
 		marked = nil
 	}
 	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Terminal: m.World.Terminal,
-		Columns: titles, Rows: []HeatRow{scores, std}, Marked: marked}.Figure()
+		Columns: titles, Rows: []HeatRow{scores, std}, Marked: marked, names: m.World.States}.Figure()
 }
 
 // Vega returns the Vega 5 specification of the interactive view, whose slider is called queries.
