@@ -185,8 +185,7 @@ func (d *Diagnostics) Converged() (ok bool, reason string) {
 		reason += fmt.Sprintf("; of a value, the standard deviation is known within %.0f %% only", 100*d.ValueStdError)
 	}
 	if !d.knowsBetaStd() {
-		reason += "; of β the quantiles are known, while the mean and the standard deviation rest on the few largest " +
-			"draws"
+		reason += "; of β the quantiles are known, while the mean and the standard deviation rest on few large values"
 	}
 	return true, reason
 }

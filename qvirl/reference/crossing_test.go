@@ -3,6 +3,7 @@ package reference
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -197,5 +198,26 @@ func TestFindsBothRationalities(t *testing.T) {
 			t.Errorf("%v: %.3f of the draws are at a large β, want %.3f; converged: %v, %s", size, share, want, ok,
 				reason)
 		}
+	}
+}
+
+// TestImprobableLargeBeta: a large β is too improbable for any sample, and is nearly all of the standard deviation of
+// β. The other side of the choice is known to be better than any of two exits unless one of them is far out; then only
+// a large β explains that the expert never errs.
+func TestImprobableLargeBeta(t *testing.T) {
+	to := func(s int) []mdp.Transition { return []mdp.Transition{{Next: s, Prob: 1}} }
+	m, err := mdp.New(5, 2, [][]mdp.Transition{to(1), to(4), to(2), to(3), nil, nil, nil, nil, nil, nil}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &irl.Problem{MDP: m, Prior: irl.DiagonalPrior([]float64{0, 0, 0, 0, 7.5}, []float64{0, 0, 1, 1.2, 0}),
+		Discount: 0.9, Beta: 1, BetaLogStd: 1.5, Demos: make([]mdp.Step, 20)}
+	post := fit(t, Default(), p)[0].(*Posterior)
+	if ok, reason := post.Convergence(); !ok || !strings.Contains(reason, "few large values") {
+		t.Errorf("converged: %v, %s", ok, reason)
+	}
+	std := post.Beta().StdDev()
+	if told := mcmc.BetaStd(post, std); !math.IsNaN(told) {
+		t.Errorf("β has the standard deviation %g, and %.4f by quadrature", told, 0.1628)
 	}
 }

@@ -131,7 +131,10 @@ func (j *joint) rare() (most float64) {
 func (j *joint) diagnostics(convergence mcmc.Diagnostics) Diagnostics {
 	d := Diagnostics{Diagnostics: convergence, Subproblems: len(j.subs), Rare: j.rare()}
 	tried := 0
-	for _, s := range j.subs {
+	for i, s := range j.subs {
+		if s.problem.InfersBeta() && s.base.rareBeta(s.found.fitted, j.samples[i]) > mostRare {
+			d.BetaTail = math.Inf(1)
+		}
 		floats.AddScaled(d.Shares[:], 1/float64(len(j.subs)), s.chains[0].share[:])
 		d.Modes = max(d.Modes, len(s.found.modes))
 		d.Unsearched = d.Unsearched || !s.base.searchable()

@@ -90,8 +90,8 @@ type search struct {
 	modes
 	away modes // without parts
 
-	summits modes   // that climbs have led to, and with
-	fitted  []*mode // the best approximation of each (see Target.improved)
+	summits modes // that climbs have led to, and with
+	fitted  modes // the best approximation of each (see Target.improved)
 }
 
 // climbed adds the mode that a climb has led to, unless it is nil, as it is with the best approximation, and returns
@@ -205,6 +205,18 @@ func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
 			if off := rewards[i][j] - mean; variance > 0 {
 				most = math.Max(most, math.Sqrt(1+share*off*off/variance)-1)
 			}
+		}
+	}
+	return most
+}
+
+// rareBeta returns the same of β. There, modes count that are too improbable for chains to jump to: β is not Gaussian
+// where its logarithm is, and one a thousand times as large adds a million times as much.
+func (t *Target) rareBeta(found modes, samples *mcmc.Posterior) (most float64) {
+	mean, variance := stat.MeanVariance(samples.Samples().Beta, nil)
+	for i, share := range found.shares() {
+		if t.rewardAt(found[i].u); share*float64(samples.Len()) < few && variance > 0 {
+			most = math.Max(most, math.Sqrt(1+share*(t.beta-mean)*(t.beta-mean)/variance)-1)
 		}
 	}
 	return most
