@@ -77,7 +77,8 @@ func WithConfig(config json.RawMessage) Option {
 // WithProgress has f told how far the fit has come.
 func WithProgress(f Progress) Option { return func(s *settings) { s.progress = f } }
 
-// WithoutEscalation keeps a variational posterior that is not trusted.
+// WithoutEscalation keeps a variational posterior that is not trusted; the error is an ErrNotConverged then, beside the
+// result.
 func WithoutEscalation() Option { return func(s *settings) { s.judging.Escalate = false } }
 
 // WithoutVerdict returns a variational posterior that nothing vouches for, in a fraction of the time. The error is an
@@ -85,12 +86,13 @@ func WithoutEscalation() Option { return func(s *settings) { s.judging.Escalate 
 func WithoutVerdict() Option { return func(s *settings) { s.judging.Not = true } }
 
 // Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
-// judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced
-// by their samples, or by those of another run. One of more than tabular.LargestFull states is not judged, as without
-// a verdict. The answer depends on the problem, the options and the backend that GoMLX finds alone.
+// judged by Markov chains that start from it, from the prior, and from points far away (package verdict); one that is
+// not trusted is replaced by their samples, or by those of another run. One of more than tabular.LargestFull states is
+// not judged, as without a verdict. The answer depends only on the problem, the options and the backend that GoMLX
+// finds.
 //
-// The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. Other errors are one
-// of those above, ctx's, or that of a computation that failed.
+// The error is an ErrNotConverged if what is returned is not to be relied on: then there is a result, too. Other
+// errors are one of those above, ctx's, or that of a computation that failed.
 func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, error) {
 	s := settings{options: Options{Seed: 1}, judging: Judging{Escalate: true, Seed: 1}}
 	for _, o := range options {

@@ -8,7 +8,7 @@ import (
 // Config says how a posterior is sampled. Default returns values for any problem.
 type Config struct {
 	Samples int // samples that are kept, in all chains together, a multiple of Chains; 8000
-	Chains  int // chains from draws of the prior; 4
+	Chains  int // half of them from draws of the prior, half from afar; 4
 	Warmup  int // iterations of each chain that adapt the kernels and are thrown away; 400
 
 	// Sampling goes on until each reward, value and β has at least MinESS effective samples (bulk) among the kept

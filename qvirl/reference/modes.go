@@ -213,6 +213,9 @@ func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
 // rareBeta returns the same of β. There, modes count that are too improbable for chains to jump to: β is not Gaussian
 // where its logarithm is, and one a thousand times as large adds a million times as much.
 func (t *Target) rareBeta(found modes, samples *mcmc.Posterior) (most float64) {
+	if len(found) < 2 {
+		return 0
+	}
 	mean, variance := stat.MeanVariance(samples.Samples().Beta, nil)
 	for i, share := range found.shares() {
 		if t.rewardAt(found[i].u); share*float64(samples.Len()) < few && variance > 0 {

@@ -20,7 +20,7 @@ import (
 type Result struct {
 	Posterior irl.Posterior
 	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the
-	// verdict rests on, or "reference" for a run of that sampler from the prior.
+	// verdict rests on, or "reference" for another run of that sampler.
 	Returned  string
 	Verdict   Verdict    // on what the method that was asked gave; of samples alone where it is not for the problem
 	Diagnosis *Diagnosis // that the verdict rests on; nil of samples alone

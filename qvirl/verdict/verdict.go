@@ -229,6 +229,6 @@ func (d *Diagnosis) String() string {
 		verdict,
 		fmt.Sprintf("largest errors: reward mean %.2f sd, sd %.0f %%; value mean %.2f sd, sd %.0f %%; %spolicy %.3f",
 			d.Mean, 100*d.Std, d.ValueMean, 100*d.ValueStd, beta, d.Policy),
-		fmt.Sprintf("%s; chains from the prior and from the fit: R̂ %.3f, bulk ESS %.0f", weights, d.RHat, d.ESS),
+		fmt.Sprintf("%s; the judging chains: R̂ %.3f, bulk ESS %.0f", weights, d.RHat, d.ESS),
 	}, "\n")
 }

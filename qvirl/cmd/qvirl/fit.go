@@ -84,7 +84,7 @@ over the posterior), reward_samples [k,S] from samplers or with --samples, and f
 With state-action rewards, [S] is [S,A] for everything about rewards, and reward_cov is [S·A,S·A]. Where β has a prior
 there are beta_mean, beta_std (NaN where a heavy tail leaves it unknown) and, beside reward_samples, beta_samples [k]
 too. With --format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the
-groups posterior, prior, sample_stats, log_likelihood and observed_data.
+groups posterior, prior, sample_stats, log_likelihood, observed_data and constant_data.
 
 Three texts say whether to trust it: verdict ("trust", "refine", "do not use", "not judged"; of samplers "converged"
 or "not converged"), returned (the method whose posterior it is; "refined" if it consists of the samples of the judging
@@ -94,7 +94,7 @@ Methods:
   qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short
                  chain
   qvirl          variational as in the paper, whose objective it trains to convergence; β must be known
-  qvirl-refined  samples of a brief training of qvirl, moved by a few Hamiltonian transitions
+  qvirl-refined  samples of a brief training of qvirl, moved by a few Hamiltonian transitions; β must be known
   avril          AVRIL, a variational baseline; β must be known
   reference      Markov chain Monte Carlo, for any prior, discount and β
   valuewalk      ValueWalk, the Markov chain Monte Carlo to which the paper compares
@@ -109,8 +109,8 @@ far away:
   refine      these chains agree with each other but not with it, or it has no density to tell its tails by, as
               qvirl-refined and --refine have none: the samples of these chains are returned
   do not use  they do not agree: samples of another run of the reference sampler are returned
-Where the method is not for such a problem, as that of a singular prior, the reference sampler takes its place, and the
-verdict is on its samples.
+Where a variational method is not for such a problem, as that of a singular prior, the reference sampler takes its
+place, and the verdict is on its samples, but not with --no-escalate or --no-verdict.
 --no-escalate returns the variational answer whatever the verdict; --no-verdict does not judge it. --strict ends
 with an error if the answer cannot be trusted, or if --check finds the method miscalibrated.
 

@@ -50,7 +50,7 @@ leaves out is the environment's default. --steps takes any number and fits the c
 multiple of segment_steps. Observations whose numbers are far from the size of one want {"center": […], "scale": […]},
 such as their means and standard deviations: what is subtracted from each, and what it is divided by.`,
 		Example: `  qvirl expert train lunarlander --out expert.npz
-  qvirl expert train CartPole-v1 --config cartpole.json --out cartpole.npz   # {"reward_scale": 0.05, "steps": 120000}`,
+  qvirl expert train CartPole-v1 --config config.json --out cartpole.npz   # {"reward_scale": 0.05, "steps": 120000}`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := expert.Default(args[0])
@@ -84,7 +84,7 @@ such as their means and standard deviations: what is subtracted from each, and w
 	f.IntVar(&steps, "steps", 0, "about how many steps of the environments (default: the config's)")
 	f.StringSliceVar(&imports, "import", nil, "Python modules that register the environment")
 	f.StringArrayVar(&options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
-		"JSON; evaluate and demonstrate take it too")
+		"JSON; stored with the expert, for evaluate and demonstrate")
 	f.StringVar(&on, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
 	pool.add(c)
