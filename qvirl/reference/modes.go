@@ -88,7 +88,7 @@ func (m modes) with(o *mode) (out, away modes) {
 // search is what climbs have found: the modes that chains jump between, and those that there was no room for.
 type search struct {
 	modes
-	away modes // without parts
+	away modes // without parts; not those near one that is kept
 
 	summits modes // that climbs have led to, and with
 	fitted  modes // the best approximation of each (see Target.improved)
@@ -117,7 +117,7 @@ func (s *search) add(o *mode) {
 	var away modes
 	s.modes, away = s.modes.with(o)
 	for _, o := range away {
-		if len(s.away) < mostAway && s.away.same(o) < 0 {
+		if len(s.away) < mostAway && s.away.same(o) < 0 && !slices.ContainsFunc(s.modes, o.near) {
 			s.away = append(s.away, &mode{u: o.u, evidence: o.evidence})
 		}
 	}
@@ -227,9 +227,13 @@ func (t *Target) rareBeta(found modes, samples *mcmc.Posterior) (most float64) {
 
 // same returns the index of the mode that is the same as o but for what climbs leave, or -1.
 func (m modes) same(o *mode) int {
-	return slices.IndexFunc(m, func(p *mode) bool {
-		return floats.Distance(p.u, o.u, 2) < apart && math.Max(p.squared(o.u), o.squared(p.u)) < distinct*distinct
-	})
+	return slices.IndexFunc(m, func(p *mode) bool { return floats.Distance(p.u, o.u, 2) < apart && p.near(o) })
+}
+
+// near reports whether two modes are so close for their widths that chains go from one to the other by themselves: half
+// way, the density is exp(−distinct²/8) of that at either, about a seventh, or more.
+func (m *mode) near(o *mode) bool {
+	return math.Max(m.squared(o.u), o.squared(m.u)) < distinct*distinct
 }
 
 // climb returns the place of the greatest density that some steps of L-BFGS find from u.
