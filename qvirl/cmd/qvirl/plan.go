@@ -76,7 +76,7 @@ that, otherwise as much as an undemonstrated one; an episode that was cut off co
 demonstrations end sooner than a few episodes of a random policy, the end was sought, and pays so much more that to
 linger is worth less ("end_worth" in the config, in demonstrated steps, sets how much); where none of 100 random
 episodes ends in as many steps as the longest demonstration that did, any end counts as a demonstrated one. At each
-point of the learning curve a few episodes are played greedily, and in the end the network of the greatest planning
+point of the learning curve, of which few --steps make fewer, a few episodes are played greedily, and in the end the network of the greatest planning
 objective, their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over
 environment steps.
 
@@ -227,6 +227,9 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	}
 	defer pool.Close()
 	defer command.EndSoon(ctx, stderr, func(err error) error { return interrupted(err, run) })()
+	if note := c.Learner.CutsOff(pool.Spec()); note != "" {
+		fmt.Fprintln(stderr, "note:", note)
+	}
 	noteResumption(stderr, run)
 	now := progress.Every(5 * time.Second)
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
