@@ -230,9 +230,8 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if note := c.Learner.CutsOff(pool.Spec()); note != "" {
 		fmt.Fprintln(stderr, "note:", note)
 	}
-	noteResumption(stderr, run)
 	now := progress.Every(5 * time.Second)
-	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
+	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run, Resumed: noteResumption(stderr, run),
 		Source: fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
 		Progress: func(p expert.Progress) {
 			if now() || p.Steps == p.Total {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -216,7 +217,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(),
 		func(err error) error { return interrupted(err, task.Checkpoint) })()
 	meter := progress.NewMeter(listener, o.method)
-	noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
+	task.Resumed = noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
 	model, err := o.learn(cmd, method, task, meter.Report)
 	if err != nil {
 		return err
@@ -353,11 +354,9 @@ func interrupted(err error, checkpoint string) error {
 	return fmt.Errorf("%w; the same command goes on from there", err)
 }
 
-// noteResumption says where a run goes on from, if there is a checkpoint.
-func noteResumption(w io.Writer, checkpoint string) {
-	if _, err := os.Stat(checkpoint); err == nil {
-		fmt.Fprintln(w, "going on from", checkpoint)
-	}
+// noteResumption returns what says, once, where a run goes on from.
+func noteResumption(w io.Writer, checkpoint string) func() {
+	return sync.OnceFunc(func() { fmt.Fprintln(w, "going on from", checkpoint) })
 }
 
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,

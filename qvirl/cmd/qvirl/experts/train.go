@@ -121,9 +121,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		return err
 	}
 	defer pool.Close()
-	if resumes {
-		fmt.Fprintf(stderr, "going on from %s\n", run)
-	} else if len(c.Center) == 0 && c.Memory == nil {
+	if !resumes && len(c.Center) == 0 && c.Memory == nil {
 		few, err := gym.Collect(ctx, pool, gym.RandomPolicy(pool.Spec().Actions), gym.CollectOptions{
 			Episodes: pool.Len(), MaxSteps: 100})
 		if err != nil {
@@ -139,6 +137,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	now := progress.Every(5 * time.Second)
 	options := expert.Options{
 		Checkpoint: run, Source: flags.source(),
+		Resumed: func() { fmt.Fprintln(stderr, "going on from", run) },
 		Prelude: func(what string, done, total int) {
 			if now() || done == total {
 				fmt.Fprintf(stderr, "%d of %d %s\n", done, total, what)
