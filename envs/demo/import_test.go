@@ -177,7 +177,7 @@ func TestImportNamesTheFault(t *testing.T) {
 		}, `array "action": it holds truth values, want integers`},
 		"nothing": {flatArrays(), func(a map[string]npz.Array) { clear(a) }, "it holds no arrays"},
 		"negative": {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 },
-			`array "action": [1] is -1`},
+			`array "action": [1] is -1; actions count from 0`},
 		"NaN": {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() },
 			`array "obs": [1] has NaN at 1`},
 		"infinite": {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = math.Inf(-1) },

@@ -81,7 +81,11 @@ func (s *source) integers(name string, n int, low, high float64) []int {
 		s.fail(name, "%v", err)
 	}
 	for i, v := range a.Data {
-		if v < low || v > high {
+		switch {
+		case v < low && slices.Contains([]string{"action", "acts"}, name):
+			s.fail(name, "[%d] is %.0f; actions count from 0, wherever the environment's begin: subtract the first of "+
+				"those from all", i, v)
+		case v < low || v > high:
 			s.fail(name, "[%d] is %.0f, want %.0f to %.0f", i, v, low, high)
 		}
 	}

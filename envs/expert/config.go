@@ -198,14 +198,15 @@ func (c *Config) atari() {
 	c.Double, c.ReturnSteps, c.Batch, c.Quantiles = true, 5, 64, 16
 }
 
-// SetSteps makes a training of about n steps of the environments: where they are no whole segments, in as many of them
-// as before, of a whole number of steps of each environment. A shorter training explores and waits to learn for a
-// shorter time. The config has to be valid.
+// SetSteps makes a training of about n steps of the environments, in as many segments as there can be that are no
+// shorter than before, and at least one, of a whole number of steps of each environment: shorter segments would cut
+// episodes off. A shorter training explores and waits to learn for a shorter time. The config has to be valid.
 func (c *Config) SetSteps(n int) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if segments := c.Steps / c.SegmentSteps; n > 0 && n%c.SegmentSteps != 0 {
+	if n > 0 {
+		segments := max(1, n/c.SegmentSteps)
 		each := (n + segments*c.Environments - 1) / (segments * c.Environments)
 		c.SegmentSteps = each * c.Environments
 		n = segments * c.SegmentSteps
@@ -216,6 +217,18 @@ func (c *Config) SetSteps(n int) error {
 	}
 	c.Steps = n
 	return c.Validate()
+}
+
+// CutsOff says so where segments end before episodes of the environment need to: those are never seen to end then.
+// It is empty where they do not, or where the environment has no limit of steps.
+func (c Config) CutsOff(spec gym.Spec) string {
+	each := c.SegmentSteps / c.Environments
+	if each >= spec.Limit {
+		return ""
+	}
+	return fmt.Sprintf("training cuts episodes off after %d steps, those of %s may take %d: for them to end, "+
+		"segment_steps in the config has to be at least %d, and --steps too", each, spec.ID, spec.Limit,
+		spec.Limit*c.Environments)
 }
 
 // Validate reports the first field that is out of range, by its key in JSON.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"github.com/go-birl/birl/envs/gym"
 )
 
 func TestConfigs(t *testing.T) {
@@ -83,8 +85,10 @@ func TestStepsCanBeAnyNumber(t *testing.T) {
 	for n, want := range map[int]struct{ steps, segment, epsilon, after int }{
 		400_000: {400_000, 20_000, 40_000, 2000}, // more segments
 		100_000: {100_000, 20_000, 20_000, 2000}, // fewer
-		6000:    {6080, 608, 1216, 1520},         // ten, as before, of 38 steps of 16 environments
-		1:       {160, 16, 32, 40},
+		50_000:  {50_016, 25_008, 10_003, 2000},  // two, longer ones, of 1563 steps of 16 environments
+		16_000:  {16_000, 16_000, 3200, 2000},    // one, in which Acrobot's episodes of 500 steps end
+		6001:    {6016, 6016, 1203, 1504},
+		1:       {16, 16, 3, 4},
 	} {
 		c := Default("CartPole-v1")
 		if err := c.SetSteps(n); err != nil {
@@ -97,7 +101,35 @@ func TestStepsCanBeAnyNumber(t *testing.T) {
 		}
 	}
 	c := Default("CartPole-v1")
+	for _, n := range []int{20_001, 39_999, 123_456, 200_000, 1_234_567} {
+		c := c
+		if err := c.SetSteps(n); err != nil || c.SegmentSteps < 20_000 || c.Steps < n || c.Steps > n+n/50 {
+			t.Errorf("%d steps: %d in segments of %d, error %v", n, c.Steps, c.SegmentSteps, err)
+		}
+	}
 	if err := c.SetSteps(0); err == nil || !strings.Contains(err.Error(), "steps = 0") {
 		t.Errorf("no steps: error %v", err)
+	}
+}
+
+// TestEpisodesThatTrainingCutsOffAreNoted, by what lets them end.
+func TestEpisodesThatTrainingCutsOffAreNoted(t *testing.T) {
+	acrobot := gym.Spec{ID: "Acrobot-v1", Limit: 500}
+	c := Default("Acrobot-v1")
+	if err := c.SetSteps(7984); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.CutsOff(acrobot); !strings.Contains(got, "after 499 steps, those of Acrobot-v1 may take 500") ||
+		!strings.Contains(got, "at least 8000") {
+		t.Errorf("499 steps of each environment: %q", got)
+	}
+	if got := c.CutsOff(gym.Spec{}); got != "" {
+		t.Errorf("without a limit: %q", got)
+	}
+	if err := c.SetSteps(8000); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.CutsOff(acrobot); got != "" {
+		t.Errorf("as many steps as an episode has: %q", got)
 	}
 }

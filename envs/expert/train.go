@@ -30,6 +30,8 @@ type Options struct {
 	// Checkpoint is a file, ending in .npz, in which the run is stored at each point of the learning curve, and from
 	// which it goes on if it is there. Empty stores nothing.
 	Checkpoint string
+	// Resumed is told, if it is not nil, when training goes on from Checkpoint.
+	Resumed func()
 	// Progress is told how training goes on, after each step of the environments, if it is not nil.
 	Progress func(Progress)
 	// Prelude is told, if it is not nil, how far what precedes those steps has come: "episodes of the pilot", or
@@ -98,6 +100,9 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	resumed, err := t.resume()
 	if err != nil {
 		return nil, err
+	}
+	if resumed && o.Resumed != nil {
+		o.Resumed()
 	}
 	began := time.Now()
 	if !resumed {

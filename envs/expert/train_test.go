@@ -74,17 +74,22 @@ func TestTrainsAndResumes(t *testing.T) {
 	// A run that is stopped in the middle of each of its segments, with other processes, ends with the same expert.
 	run := filepath.Join(t.TempDir(), "run.npz")
 	var resumed *Expert
+	told := 0
 	for stop := 1600; resumed == nil; stop += c.SegmentSteps {
 		ctx, cancel := context.WithCancel(t.Context())
-		resumed, err = Train(ctx, pureGo(t), openPool(t, c, 2), c, Options{Checkpoint: run, Progress: func(p Progress) {
-			if p.Steps == stop {
-				cancel()
-			}
-		}})
+		resumed, err = Train(ctx, pureGo(t), openPool(t, c, 2), c, Options{Checkpoint: run, Resumed: func() { told++ },
+			Progress: func(p Progress) {
+				if p.Steps == stop {
+					cancel()
+				}
+			}})
 		if stopped := errors.Is(err, context.Canceled); (err != nil) != stopped || stopped != (stop < c.Steps) {
 			t.Fatalf("stopped at %d steps: error %v", stop, err)
 		}
 		cancel()
+	}
+	if want := c.Steps/c.SegmentSteps - 1; told != want { // not the first, nor the second, for which nothing was stored
+		t.Errorf("%d runs are said to have gone on, want %d", told, want)
 	}
 	if !slices.Equal(whole.Curve, resumed.Curve) {
 		t.Errorf("the curve is %v, of the run that was stopped %v", whole.Curve, resumed.Curve)

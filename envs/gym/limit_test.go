@@ -22,6 +22,18 @@ func TestTheLimitIsNoLonger(t *testing.T) {
 	if err != nil || out[0].Len() != 200 || !out[0].Truncated {
 		t.Errorf("%+v (error %v), want 200 steps", out, err)
 	}
+	if got := p.Spec().Limit; got != 200 {
+		t.Errorf("the limit is said to be %d", got)
+	}
+	endless, err := Open(t.Context(), Config{ID: "Faulty-v0", Imports: []string{"faulty"},
+		PythonPath: []string{"testdata"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer endless.Close()
+	if got := endless.Spec().Limit; got != 0 {
+		t.Errorf("an environment without a limit is said to have %d", got)
+	}
 }
 
 // TestEpisodesThatNeverEnd are an error that says what to do.

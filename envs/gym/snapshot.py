@@ -79,6 +79,15 @@ def highway_vehicles(env):
     return vehicles
 
 
+def step_limit(env):
+    """The least of its time limits, or 0 where it has none."""
+    limits = []
+    while isinstance(env, sys.modules["gymnasium"].Wrapper):
+        limits.append(getattr(env, "_max_episode_steps", None))
+        env = env.env
+    return min((n for n in limits if isinstance(n, int)), default=0)
+
+
 def snapshot_kind(env):
     if isinstance(wrapper_state(env), list):
         if hasattr(env.unwrapped, "ale"):

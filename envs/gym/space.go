@@ -41,6 +41,8 @@ type Spec struct {
 	Versions map[string]string
 	// Snapshot is how the environment is brought back to a state: "highway", "ale" or "replay".
 	Snapshot string
+	// Limit is how many steps an episode may take before a time limit of Gymnasium's ends it; 0 where there is none.
+	Limit int
 
 	start int // Gymnasium's number of action 0
 }

@@ -101,6 +101,7 @@ class Worker:
                 "start": self.start,
                 "versions": versions(modules | {"gymnasium"}),
                 "snapshot": snapshot_kind(self.slots[0].env),
+                "limit": step_limit(self.slots[0].env),
                 "pid": os.getpid(),
             },
         )

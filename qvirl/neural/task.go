@@ -23,6 +23,9 @@ type Task struct {
 	Explore *Explore
 	// Checkpoint is a folder in which training keeps its state, and from which it goes on; empty for none.
 	Checkpoint string
+	// Resumed, if not nil, is told when training goes on from Checkpoint, by each of the programs that share the runs.
+	// Calls may come at the same time.
+	Resumed func()
 	// Watch, if not nil, is told about each point of the curves. Calls come one at a time.
 	Watch func(Point)
 }

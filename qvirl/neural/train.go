@@ -67,6 +67,9 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	if err := j.checkpoint.load(&j.state); err != nil {
 		return err
 	}
+	if j.Step > 0 && j.task.Resumed != nil {
+		j.task.Resumed()
+	}
 	j.clock.goOn(j.Seconds)
 	v := newVectors(j)
 	defer v.finalize()

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -191,6 +192,8 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 
 	task := newTask()
 	task.Checkpoint = t.TempDir()
+	var resumed atomic.Int32
+	task.Resumed = func() { resumed.Add(1) }
 	l, err := NewLearner("test", c, classifier{})
 	if err != nil {
 		t.Fatal(err)
@@ -208,6 +211,9 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want that of the context", err)
 	}
+	if resumed.Load() != 0 {
+		t.Error("training from the start is said to have gone on")
+	}
 	for i, states := range j.heldOut.states {
 		if states.Ok() {
 			t.Errorf("block %d of the held-out states is still held when training has ended", i)
@@ -221,6 +227,9 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	again := fit(t, c, classifier{}, task)
 	if steps != 2 { // the first three of five points were there
 		t.Errorf("after the interruption training reported %d points, want 2", steps)
+	}
+	if resumed.Load() == 0 {
+		t.Error("nobody was told that training went on")
 	}
 	for r := range again {
 		sameCurve(t, "resumed", again[r].Curve(), whole[r].Curve(), 0)

@@ -87,7 +87,7 @@ func TestFaultsReplaceNoFile(t *testing.T) {
 	}
 	status, stdout, stderr := run(t, args(`"raise"`, "--force", "--option", "length=10")...)
 	if status != 1 || !strings.Contains(stderr, "x.partial.npz holds what was collected before") ||
-		!strings.Contains(stdout, "x.partial.npz: 1 trajectories") ||
+		!strings.Contains(stdout, "x.partial.npz: 1 trajectory of") ||
 		!strings.Contains(stdout, "note: of 9 episodes that were to be collected, there are 0 whole and 1 cut "+
 			"off: gym:") {
 		t.Errorf("a fault: status %d, says %q, %q", status, stdout, stderr)

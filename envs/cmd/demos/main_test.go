@@ -77,6 +77,19 @@ func TestConvertAndShow(t *testing.T) {
 	}
 }
 
+// TestOneOfEachIsShownInWords: one trajectory of one transition, whose observations are numbers without a shape.
+func TestOneOfEachIsShownInWords(t *testing.T) {
+	set := &demo.Set{Description: demo.Description{Actions: 1}, Trajectories: []demo.Trajectory{{
+		Observations: []float32{0.5, 2.5}, Actions: []int{0}, Seed: demo.NoSeed}}}
+	var says strings.Builder
+	show(&says, "x.npz", set)
+	const want = "x.npz: 1 trajectory of an environment not named, 1 transition\n" +
+		"  observations of a single number, 1 action, taken 1 times\n"
+	if got := says.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("show says\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestFailedCollectionsSayWhatWasCutOff: not episodes that --max-steps ended, nor those with an end; the description
 // holds it.
 func TestFailedCollectionsSayWhatWasCutOff(t *testing.T) {

@@ -93,7 +93,8 @@ func draw(ctx context.Context, set *demo.Set, episode int, path string, o gym.Re
 	}
 	shape, f := set.ObservationShape, one.Trajectories[0].Frames
 	if f == nil || len(shape) != 3 {
-		return fmt.Errorf("--frames: observations %v are no stacks of frames, of which there is nothing to draw", shape)
+		return fmt.Errorf("--frames: %s are no stacks of frames, of which there is nothing to draw",
+			observations(shape))
 	}
 	height, width := shape[1], shape[2]
 	out := image.NewGray(image.Rect(0, 0, drawnColumns*(width+2), drawnRows*(height+2)))
@@ -107,10 +108,19 @@ func draw(ctx context.Context, set *demo.Set, episode int, path string, o gym.Re
 	return atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, out) })
 }
 
+// observations says in words what shape they have.
+func observations(shape []int) string {
+	if len(shape) == 0 {
+		return "observations of a single number"
+	}
+	return fmt.Sprintf("observations %v", shape)
+}
+
 // show writes what a set holds.
 func show(w io.Writer, path string, s *demo.Set) {
 	name := cmp.Or(s.Environment, "an environment not named")
-	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions\n", path, len(s.Trajectories), name, s.Transitions())
+	fmt.Fprintf(w, "%s: %s of %s, %s\n", path, command.Count(len(s.Trajectories), "trajectory", "trajectories"), name,
+		command.Count(s.Transitions(), "transition", "transitions"))
 	kind := ""
 	switch {
 	case s.Replay != nil:
@@ -118,7 +128,7 @@ func show(w io.Writer, path string, s *demo.Set) {
 	case len(s.Trajectories) > 0 && s.Trajectories[0].Frames != nil:
 		kind = " that are stacks of pictures"
 	}
-	fmt.Fprintf(w, "  observations %v%s, %d actions", s.ObservationShape, kind, s.Actions)
+	fmt.Fprintf(w, "  %s%s, %s", observations(s.ObservationShape), kind, command.Count(s.Actions, "action", "actions"))
 	if s.Actions <= 20 {
 		var counts []string
 		taken := s.Taken()

@@ -82,7 +82,8 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 		return err
 	}
 	if n := len(set.Trajectories); o.episode < 0 || o.episode >= n {
-		return fmt.Errorf("--episode %d: the file has %d episodes, counted from 0", o.episode, n)
+		return fmt.Errorf("--episode %d: the file has %s, counted from 0", o.episode, command.Count(n, "episode",
+			"episodes"))
 	}
 	if err := checkShapes(o.demos, set, m.Spec()); err != nil {
 		return err

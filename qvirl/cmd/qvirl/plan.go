@@ -76,9 +76,9 @@ that, otherwise as much as an undemonstrated one; an episode that was cut off co
 demonstrations end sooner than a few episodes of a random policy, the end was sought, and pays so much more that to
 linger is worth less ("end_worth" in the config, in demonstrated steps, sets how much); where none of 100 random
 episodes ends in as many steps as the longest demonstration that did, any end counts as a demonstrated one. At each
-point of the learning curve a few episodes are played greedily, and in the end the network of the greatest planning
-objective, their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over
-environment steps.
+point of the learning curve, of which few --steps make fewer, a few episodes are played greedily, and in the end the
+network of the greatest planning objective, their discounted return by the planned rewards, is the apprentice.
+DIR/plan.json holds the curve over environment steps.
 
 The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
 that was planned on. The state of the training is stored at each point of the learning curve; after an interruption
@@ -227,10 +227,13 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	}
 	defer pool.Close()
 	defer command.EndSoon(ctx, stderr, func(err error) error { return interrupted(err, run) })()
-	noteResumption(stderr, run)
+	if note := c.Learner.CutsOff(pool.Spec()); note != "" {
+		fmt.Fprintln(stderr, "note:", note)
+	}
 	now := progress.Every(5 * time.Second)
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
-		Source: fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
+		Resumed: noteResumption(stderr, run),
+		Source:  fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
 		Progress: func(p expert.Progress) {
 			if now() || p.Steps == p.Total {
 				p.Return = math.NaN() // of the environment's own rewards, which play no part

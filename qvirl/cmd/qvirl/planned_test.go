@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -26,9 +27,12 @@ func TestPlanIsRolledOutAndScored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var stderr string
 	do := func(args ...string) string {
 		t.Helper()
-		stdout, stderr, status := runQVIRL(append(args, "--backend", "go")...)
+		var stdout string
+		var status int
+		stdout, stderr, status = runQVIRL(append(args, "--backend", "go")...)
 		if status != 0 {
 			t.Fatalf("%v: %s", args, stderr)
 		}
@@ -39,6 +43,10 @@ func TestPlanIsRolledOutAndScored(t *testing.T) {
 	var result planned
 	out := do("plan", "--model", "model", "--demos", demos, "--env", "CartPole-v1", "--config", "plan.json", "--risk",
 		"0.1", "--json", "--out", "planned")
+	if !strings.Contains(stderr, "note: training cuts episodes off after 200 steps, those of "+
+		"CartPole-v1 may take 500") {
+		t.Errorf("of segments of 200 steps it says %q", stderr)
+	}
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatal(err)
 	}

@@ -178,12 +178,12 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	}
 	again := ""
 	if restarts > 0 {
-		again = fmt.Sprintf(", after %d restarts of the workers", restarts)
+		again = fmt.Sprintf(", after %s of the workers", command.Count(restarts, "restart", "restarts"))
 	}
-	fmt.Fprintf(w, "%s in %s, %d episodes: return %.2f%s%s\n", method, o.env, len(result.Returns), r.Mean, spread,
-		again)
+	fmt.Fprintf(w, "%s in %s, %s: return %.2f%s%s\n", method, o.env, command.Count(len(result.Returns), "episode",
+		"episodes"), r.Mean, spread, again)
 	for i, x := range result.Returns {
-		fmt.Fprintf(w, "  seed %d: %.2f in %d steps\n", result.Seeds[i], x, result.Lengths[i])
+		fmt.Fprintf(w, "  seed %d: %.2f in %s\n", result.Seeds[i], x, command.Count(result.Lengths[i], "step", "steps"))
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 // TestOneEpisodeHasNoSpread, neither for people nor for programs.
 func TestOneEpisodeHasNoSpread(t *testing.T) {
 	set := &demo.Set{Description: demo.Description{ObservationShape: []int{1}, Actions: 2}}
-	for i, want := range []string{"1 episodes: return 3.00\n",
+	for i, want := range []string{", 1 episode: return 3.00\n",
 		"2 episodes: return 4.00 ± 1.41 (standard deviation)\n"} {
 		set.Trajectories = append(set.Trajectories, demo.Trajectory{Observations: []float32{0, 1}, Actions: []int{1},
 			Rewards: []float64{3 + 2*float64(i)}})

@@ -134,10 +134,14 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 		return json.NewEncoder(out).Encode(result)
 	}
 	if used > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: the model was trained on %d of these %d episodes; --episodes chooses "+
-			"others\n", used, end-first)
+		these := "this episode"
+		if end-first > 1 {
+			these = fmt.Sprintf("%d of these %d episodes", used, end-first)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: the model was trained on %s; --episodes chooses others\n", these)
 	}
-	fmt.Fprintf(out, "%s on %d episodes (%d actions)\n", m.Name(), end-first, s.Transitions)
+	fmt.Fprintf(out, "%s on %s (%s)\n", m.Name(), command.Count(end-first, "episode", "episodes"),
+		command.Count(s.Transitions, "action", "actions"))
 	fmt.Fprintf(out, "  mean log-likelihood         %.4f", s.LogLikelihood)
 	if s.ExpertLogLikelihood != nil {
 		fmt.Fprintf(out, "   (expert: %.4f)", *s.ExpertLogLikelihood)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -88,7 +89,7 @@ trains into a folder.
 
 Methods:
 ` + listMethods(),
-		Example: `  qvirl train --demos lander.npz --method bc --trajectories 7 --beta 3 --discount 0.99 --out bc
+		Example: `  qvirl train --demos lander.npz --method bc --trajectories 7 --out bc
   qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 \
       --held-out 200:300 --out iq
   qvirl train --demos lander.npz --method qvirl --env LunarLander-v3 --explore=false --successors 4 \
@@ -192,7 +193,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return err
 	}
 	defer unlock()
-	o.noteDemos(cmd.ErrOrStderr(), task, override)
+	units := o.noteDemos(cmd.ErrOrStderr(), task, override)
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(),
 		func(err error) error { return interrupted(err, task.Checkpoint) })()
 	meter := progress.NewMeter(listener, o.method)
-	noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
+	task.Resumed = noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
 	model, err := o.learn(cmd, method, task, meter.Report)
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return fmt.Errorf("removing the checkpoint: %w", err)
 	}
 	meter.Finish(progress.Event{Out: o.out})
-	noteFit(cmd.ErrOrStderr(), model, o.mayTakeBetas(entry))
+	noteFit(cmd.ErrOrStderr(), model, o.mayTakeBetas(entry), units)
 	if !o.asJSON {
 		o.tell(cmd.OutOrStdout(), model)
 	}
@@ -324,8 +325,9 @@ func (o *trainOptions) tell(w io.Writer, model neural.Model) {
 	if curve := model.Curve(); len(curve) > 0 && curve[len(curve)-1].HeldOut != nil {
 		heldOut = fmt.Sprintf(", held-out log-likelihood %.3f", *curve[len(curve)-1].HeldOut)
 	}
-	fmt.Fprintf(w, "%s learnt from %d trajectories (%d transitions) in %.0f s%s: model in %s\n", o.method, spec.Demos,
-		spec.Transitions, o.seconds, heldOut, o.out)
+	fmt.Fprintf(w, "%s learnt from %s (%s) in %.0f s%s: model in %s\n", o.method,
+		command.Count(spec.Demos, "trajectory", "trajectories"), command.Count(spec.Transitions, "transition",
+			"transitions"), o.seconds, heldOut, o.out)
 }
 
 // given returns, as JSON, the fields of a method's config that flags were given for.
@@ -353,11 +355,9 @@ func interrupted(err error, checkpoint string) error {
 	return fmt.Errorf("%w; the same command goes on from there", err)
 }
 
-// noteResumption says where a run goes on from, if there is a checkpoint.
-func noteResumption(w io.Writer, checkpoint string) {
-	if _, err := os.Stat(checkpoint); err == nil {
-		fmt.Fprintln(w, "going on from", checkpoint)
-	}
+// noteResumption returns what says, once, where a run goes on from.
+func noteResumption(w io.Writer, checkpoint string) func() {
+	return sync.OnceFunc(func() { fmt.Fprintln(w, "going on from", checkpoint) })
 }
 
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,

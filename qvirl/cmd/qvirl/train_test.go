@@ -104,6 +104,12 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 			!strings.Contains(stdout, "mean log-likelihood") {
 			t.Errorf("%s: status %d, output %q, %q", method, status, stdout, stderr)
 		}
+		stdout, stderr, status = runQVIRL("score", "--model", method, "--demos", "demos.npz", "--backend", "go",
+			"--episodes", "4:5")
+		if status != 0 || !strings.Contains(stderr, "trained on this episode; --episodes chooses") ||
+			!strings.Contains(stdout, " on 1 episode (") {
+			t.Errorf("%s of one episode: status %d, output %q, %q", method, status, stdout, stderr)
+		}
 		if _, err := os.Stat(method + "/" + neural.CheckpointDir); err == nil {
 			t.Errorf("%s: the checkpoint was left behind", method)
 		}
@@ -405,7 +411,8 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 		t.Errorf("with a checkpoint that cannot be gone on from: status %d, %q", status, stderr)
 	}
 	if _, stderr, status := runQVIRL(args("--force")...); status != 0 ||
-		!strings.Contains(stderr, "note: --force: starting over") || strings.Contains(stderr, "remove it") {
+		!strings.Contains(stderr, "note: --force: starting over") || strings.Contains(stderr, "remove it") ||
+		strings.Contains(stderr, "going on from") {
 		t.Errorf("with --force beside: status %d, %q", status, stderr)
 	}
 }

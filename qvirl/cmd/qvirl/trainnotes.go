@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -36,8 +37,9 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 		o.demos)
 }
 
-// noteDemos says what in the demonstrations may not be as it was meant. config is what replaces the default's fields.
-func (o *trainOptions) noteDemos(w io.Writer, t *neural.Task, config []byte) {
+// noteDemos says what in the demonstrations may not be as it was meant, and returns whether it said anything of the
+// features' units. config is what replaces the default's fields.
+func (o *trainOptions) noteDemos(w io.Writer, t *neural.Task, config []byte) (units bool) {
 	noteFile(w, o.demos, o.ignored, o.remarks)
 	noteEnvironments(w, o.demos, t.Environment, "--env", o.env)
 	if a := o.auxiliary; a != nil {
@@ -48,7 +50,7 @@ func (o *trainOptions) noteDemos(w io.Writer, t *neural.Task, config []byte) {
 				"the expert acted\n", o.aux)
 		}
 	}
-	noteUnits(w, t, config)
+	return noteUnits(w, t, config)
 }
 
 // noteFile says what in a file is ignored, and what was remarked about it.
@@ -71,8 +73,8 @@ func noteEnvironments(w io.Writer, a, environment, b, other string) {
 
 // noteUnits says which features of the demonstrations networks that see them in their own units, as by default, see
 // little of: those that vary so little that they are next to nothing, and those of order one that often saturate.
-// config is what replaces the default's fields.
-func noteUnits(w io.Writer, t *neural.Task, config []byte) {
+// config is what replaces the default's fields. It returns whether there are any.
+func noteUnits(w io.Writer, t *neural.Task, config []byte) bool {
 	const (
 		unseen    = 2e-3 // a fiftieth of the default's Unit
 		constant  = 1e-6 // of the largest magnitude: rounding errors
@@ -81,7 +83,7 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 	)
 	var c struct{ Training struct{ Unit *float64 } }
 	if json.Unmarshal(config, &c) == nil && c.Training.Unit != nil || t.Image != (neural.Image{}) {
-		return
+		return false
 	}
 	features := make([][]float64, t.Observation)
 	for _, d := range t.Runs[0].Demos {
@@ -112,6 +114,7 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 		fmt.Fprintf(w, "note: features of order one that are beyond %d in more than a tenth of the states, where the "+
 			"networks see them saturate: %s; %s\n", saturated, some(large), standardised)
 	}
+	return len(small)+len(large) > 0
 }
 
 // some returns the first ten names as text, with an ellipsis where there are more.
@@ -124,8 +127,8 @@ func some(names []string) string {
 
 // noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does, or
 // if models of parts of the demonstrations foresee the others hardly better than the frequencies of the actions do:
-// then it advises several β, if train may take them.
-func noteFit(w io.Writer, m neural.Model, betas bool) {
+// then it advises several β, if train may take them, and before all else other units, if noteUnits has named features.
+func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 	const little = 0.3
 	curve := m.Curve()
 	if len(curve) == 0 { // of an ensemble
@@ -134,8 +137,8 @@ func noteFit(w io.Writer, m neural.Model, betas bool) {
 	last := curve[len(curve)-1]
 	guess := -math.Log(float64(m.Spec().Actions))
 	if likelihood, ok := last.Terms[neural.TermLogLikelihood]; ok && likelihood < guess {
-		fmt.Fprintf(w, "note: after %d steps the log-likelihood of the demonstrations is %.2f, a uniform guess has "+
-			"%.2f: give it more --steps\n", last.Step, likelihood, guess)
+		fmt.Fprintf(w, "note: after %s the log-likelihood of the demonstrations is %.2f, a uniform guess has %.2f: "+
+			"give it more --steps\n", command.Count(last.Step, "step", "steps"), likelihood, guess)
 	}
 	if m.Calibration() != nil && m.Spec().Demos == 1 {
 		fmt.Fprintln(w, "note: its probabilities were calibrated on parts of the one trajectory there is: on other "+
@@ -145,6 +148,9 @@ func noteFit(w io.Writer, m neural.Model, betas bool) {
 		advice := "learn from more demonstrations"
 		if betas {
 			advice += ", or have it choose among several --beta, such as 1,5,20"
+		}
+		if units {
+			advice = "first mend the units of the features that are named above; after that, " + advice
 		}
 		fmt.Fprintf(w, "note: what it learnt foresees left-out parts of the demonstrations hardly better than the "+
 			"frequencies of the actions do (trust %.2f of 1): %s\n", c.Trust, advice)

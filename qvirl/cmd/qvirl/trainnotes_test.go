@@ -34,7 +34,7 @@ func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
 	}
 	_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", "qvirl", "--beta", "5", "--steps", "1",
 		"--backend", "go", "--config", "own.json", "--out", "short")
-	if status != 0 || !strings.Contains(stderr, "note: after 1 steps the log-likelihood of the demonstrations is") {
+	if status != 0 || !strings.Contains(stderr, "note: after 1 step the log-likelihood of the demonstrations is") {
 		t.Errorf("one step of training: status %d, %s", status, stderr)
 	}
 }
@@ -97,10 +97,31 @@ func TestBetasAreAdvisedWhereTrainTakesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		noteFit(&out, doubted{}, c.options.mayTakeBetas(entry))
+		noteFit(&out, doubted{}, c.options.mayTakeBetas(entry), false)
 		if text := out.String(); !strings.Contains(text, "learn from more demonstrations") ||
 			strings.Contains(text, "--beta") != c.want {
 			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
+// TestUnitsComeBeforeOtherAdvice where features are named that networks see little of, among others of 10⁶.
+func TestUnitsComeBeforeOtherAdvice(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for scale, want := range map[float64]bool{1e-6: true, 0.3: false} {
+		var d demo.Trajectory
+		for range 200 {
+			d.Observations = append(d.Observations, float32(1e6*random.NormFloat64()),
+				float32(scale*random.NormFloat64()))
+		}
+		var out strings.Builder
+		units := noteUnits(&out, &neural.Task{Observation: 2, Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}}, nil)
+		noteFit(&out, doubted{}, false, units)
+		if text := out.String(); strings.Contains(text, "to nothing to the networks: 1;") != want ||
+			strings.Contains(text, ": first mend the units of the features that are named above; after that, learn "+
+				"from more") != want ||
+			!strings.Contains(text, "learn from more demonstrations") {
+			t.Errorf("a feature of %g: %q", scale, text)
 		}
 	}
 }

@@ -69,6 +69,8 @@ func (c Config) Validate() error {
 type Options struct {
 	// Checkpoint is a file, ending in .npz, in which the run is stored and from which it goes on; empty for none.
 	Checkpoint string
+	// Resumed, if it is not nil, is told when planning goes on from there.
+	Resumed func()
 	// Progress, if it is not nil, is told how training goes on.
 	Progress func(expert.Progress)
 	// Source says what the pool's environments depend on beside what Config.Learner says. An interrupted run goes on
@@ -130,8 +132,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 		seen := states(slices.Concat(demos, rollouts), spec.Observation)
 		learner.Center, learner.Scale = moments(seen, spec.Observation)
 	}
-	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
-		Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,
+	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Resumed: o.Resumed,
+		Progress: o.Progress, Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,
 		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, visits %t, "+
 			"%d pairs, demonstrated ends of %g steps, process %s, environments of %q", m.Name(), spec.Seed,
 			spec.Transitions, c.Risk, c.Length, c.Alike, c.Rollouts, c.Visits, c.Inducing, pays.endWorth,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
 )
@@ -50,7 +51,8 @@ func evaluate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, episodes i
 		return err
 	}
 	defer pool.Close()
-	fmt.Fprintf(cmd.OutOrStdout(), "%s, %d episodes of each policy\n", e.Config.Environment, episodes)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s, %s of each policy\n", e.Config.Environment, command.Count(episodes,
+		"episode", "episodes"))
 	for _, p := range players {
 		v, err := expert.Evaluate(cmd.Context(), pool, p, episodes)
 		if err != nil {

@@ -46,9 +46,11 @@ While it trains, the run is stored in FILE.run.npz. After an interruption the sa
 ends with the same expert. The file is removed at the end.
 
 A config is a JSON file with fields of envs/expert's Config, such as {"steps": 400000, "hidden": [256, 256]}; what it
-leaves out is the environment's default. --steps takes any number and fits the config to it; in a config, steps is a
-multiple of segment_steps. Observations whose numbers are far from the size of one want {"center": […], "scale": […]},
-such as their means and standard deviations: what is subtracted from each, and what it is divided by.`,
+leaves out is the environment's default. Episodes begin anew after each segment_steps, of all environments together,
+where a point is added to the learning curve; in a config, steps is a multiple of them. --steps takes any number and
+fits the config to it: a short training has fewer points, so that episodes last as long. Observations whose numbers are
+far from the size of one want {"center": […], "scale": […]}, such as their means and standard deviations: what is
+subtracted from each, and what it is divided by.`,
 		Example: `  qvirl expert train lunarlander --out expert.npz
   qvirl expert train CartPole-v1 --config config.json --out cartpole.npz   # {"reward_scale": 0.05, "steps": 120000}`,
 		Args: cobra.ExactArgs(1),
@@ -119,9 +121,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		return err
 	}
 	defer pool.Close()
-	if resumes {
-		fmt.Fprintf(stderr, "going on from %s\n", run)
-	} else if len(c.Center) == 0 && c.Memory == nil {
+	if !resumes && len(c.Center) == 0 && c.Memory == nil {
 		few, err := gym.Collect(ctx, pool, gym.RandomPolicy(pool.Spec().Actions), gym.CollectOptions{
 			Episodes: pool.Len(), MaxSteps: 100})
 		if err != nil {
@@ -131,9 +131,13 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 			fmt.Fprintln(stderr, "note:", note)
 		}
 	}
+	if note := c.CutsOff(pool.Spec()); note != "" {
+		fmt.Fprintln(stderr, "note:", note)
+	}
 	now := progress.Every(5 * time.Second)
 	options := expert.Options{
 		Checkpoint: run, Source: flags.source(),
+		Resumed: func() { fmt.Fprintln(stderr, "going on from", run) },
 		Prelude: func(what string, done, total int) {
 			if now() || done == total {
 				fmt.Fprintf(stderr, "%d of %d %s\n", done, total, what)
