@@ -11,7 +11,7 @@ import (
 // γ_i V(s'_i), or R_i = Q(s_i, a_i) − Σ_k c_ik V(s'_ik) for m successors each with weights c (Prop. reward-gaussian),
 // with the maximum V in covariances by its linear surrogate, so that R_i is a combination of one value and those of the
 // successors' actions. The variance that the surrogate lacks is added on the diagonal, independently for each
-// successor.
+// successor: of a transition that occurs twice, twice (results/repeats-tried).
 type reward struct {
 	mean  *Node         // [runs, n]
 	parts []combination // of 1 + m·actions points each, independent of each other
