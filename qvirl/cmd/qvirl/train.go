@@ -63,8 +63,9 @@ the end of the file: until it wraps, different seeds learn from different demons
 left for scoring. --episodes A:B restricts this to the episodes A, …, B−1 of the file, counted from 0.
 
 The networks see features of order one (root mean square over the demonstrations at most 1) as they are, saturating at
-1, and others standardised, saturating at two standard deviations. --config with {"Training": {"Unit": 0, "Range": 2}}
-standardises all, which suits any units, but from a few trajectories exaggerates features that hardly vary in them.
+1, and others, and those whose standard deviation is below 2 % of their mean, standardised, saturating at two standard
+deviations. --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but from a few
+trajectories exaggerates features that hardly vary in them.
 
 Observations that are stacks of images (frames, height, width), as bytes, pass the convolutions of Mnih et al. (2015)
 before the layers. QVIRL's prior over rewards then compares images, by default with the paper's weights for Pong;
