@@ -126,9 +126,10 @@ Methods:
 		"hold the seeds of its episodes, as this project's own do")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest "+
 		"action in it)")
-	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they "+
-		"change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model "+
-		"of the best one, and stops K reports after it")
+	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood: while "+
+		"training, that of uncalibrated probabilities and of at most 2,048 transitions; at the end, what score says "+
+		"of the model. They change nothing, unless --config asks for early stopping: "+
+		"{\"Training\": {\"Patience\": K}} keeps the model of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
 	f.IntVar(&o.steps, "steps", neural.Default().Steps, "number of training steps")
 	f.StringVar(&o.configFile, "config", "",
@@ -233,10 +234,10 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	}
 	meter.Finish(progress.Event{Out: o.out})
 	noteFit(cmd.ErrOrStderr(), model, o.mayTakeBetas(entry))
-	if !o.asJSON {
-		o.tell(cmd.OutOrStdout(), model)
+	if o.asJSON {
+		return nil
 	}
-	return nil
+	return o.tell(cmd.OutOrStdout(), model, task.HeldOut)
 }
 
 // validate reports the first flag that does not go with the method or with others.
@@ -319,14 +320,19 @@ func (o *trainOptions) learn(cmd *cobra.Command, method neural.Method, task *neu
 	return model, nil
 }
 
-// tell says in a line what was learnt.
-func (o *trainOptions) tell(w io.Writer, model neural.Model) {
-	spec, heldOut := model.Spec(), ""
-	if curve := model.Curve(); len(curve) > 0 && curve[len(curve)-1].HeldOut != nil {
-		heldOut = fmt.Sprintf(", held-out log-likelihood %.3f", *curve[len(curve)-1].HeldOut)
+// tell says in a line what was learnt, and what score says of it on the held-out trajectories, if there are any.
+func (o *trainOptions) tell(w io.Writer, model neural.Model, heldOut []demo.Trajectory) error {
+	spec, likelihood := model.Spec(), ""
+	if len(heldOut) > 0 {
+		s, err := neural.Score(model, heldOut, nil)
+		if err != nil {
+			return err
+		}
+		likelihood = fmt.Sprintf(", held-out log-likelihood %.4f", s.LogLikelihood)
 	}
 	fmt.Fprintf(w, "%s learnt from %d trajectories (%d transitions) in %.0f s%s: model in %s\n", o.method, spec.Demos,
-		spec.Transitions, o.seconds, heldOut, o.out)
+		spec.Transitions, o.seconds, likelihood, o.out)
+	return nil
 }
 
 // given returns, as JSON, the fields of a method's config that flags were given for.
