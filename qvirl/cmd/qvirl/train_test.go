@@ -226,8 +226,8 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestHeldOutIsWhatScoreSays of the model that is stored: one that is calibrated, one that is of an earlier step, and an
-// ensemble, on all the transitions that are held out.
+// TestHeldOutIsWhatScoreSays of the model that is stored: one that is calibrated, one that is of an earlier step, and
+// an ensemble, on all the transitions that are held out.
 func TestHeldOutIsWhatScoreSays(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "clear.npz", 300) // 2,700 transitions
