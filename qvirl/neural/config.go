@@ -18,10 +18,10 @@ type Config struct {
 	Convolutions []Convolution `json:",omitempty"`
 	Features     int           `json:",omitempty"`
 	// Unit, if it is not 0, is what the networks see observations, but images, in multiples of. Features of a root mean
-	// square above 1 in the demonstrations are standardised first, so that two of their standard deviations become 1.
-	// With 0 all features are in multiples of their standard deviations, which suits any environment; but a handful of
-	// trajectories say little of how far a feature varies, and networks make too much of what hardly does in them. The
-	// paper does not say what its networks see.
+	// square above 1 in the demonstrations, or of a standard deviation below 2 % of their mean, are standardised first,
+	// so that two of their standard deviations become 1. With 0 all features are in multiples of their standard
+	// deviations, which suits any environment; but a handful of trajectories say little of how far a feature varies,
+	// and networks make too much of what hardly does in them. The paper does not say what its networks see.
 	Unit float64 `json:",omitempty"`
 	// Range is how many units, or standard deviations, away from 0 the networks tell states apart: beyond, features
 	// saturate. A network that was trained on a handful of trajectories would otherwise be asked about states far

@@ -105,9 +105,28 @@ func (s *Scale) validate(observation int, image Image) error {
 // constant: about the rounding errors of float32.
 const constantFeature = 1e-6
 
-// largeFeature is the root mean square in the demonstrations beyond which a feature is standardised before it is seen
-// in multiples of Config.Unit.
-const largeFeature = 1
+// Features are standardised, before they are seen in multiples of Config.Unit, whose root mean square in the
+// demonstrations is beyond largeFeature, or whose standard deviation is below offsetFeature of their mean: networks
+// would see little of them beside the offset.
+const (
+	largeFeature  = 1
+	offsetFeature = 0.02
+)
+
+// standardised tells whether a feature of these moments is standardised whatever Config.Unit.
+func standardised(mean, std float64) bool {
+	return math.Hypot(mean, std) > largeFeature || std > 0 && std < offsetFeature*math.Abs(mean)
+}
+
+// Standardised returns which features of demonstrations networks see standardised whatever Config.Unit.
+func Standardised(demos []demo.Trajectory, observation int) []bool {
+	mean, std := moments(demos, observation)
+	out := make([]bool, observation)
+	for f := range out {
+		out[f] = standardised(mean[f], std[f])
+	}
+	return out
+}
 
 // standard returns the scale that standardises features of the given moments. One that does not vary, such as a leg
 // that never touches the ground, is centred and otherwise left in its own unit.
@@ -133,7 +152,7 @@ func (c Config) scale(demos []demo.Trajectory, observation int, image Image) *Sc
 		return s
 	}
 	for f := range mean {
-		if math.Hypot(mean[f], std[f]) > largeFeature {
+		if standardised(mean[f], std[f]) {
 			s.Std[f] *= 2 * float32(c.Unit)
 		} else {
 			s.Mean[f], s.Std[f] = 0, float32(c.Unit)

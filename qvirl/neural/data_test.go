@@ -95,6 +95,41 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 	}
 }
 
+// TestUnitScalesWhatVariesLittleAboutAnOffset: such features are standardised first, of whatever size; not constant
+// ones, nor those whose offset does not hide how they vary.
+func TestUnitScalesWhatVariesLittleAboutAnOffset(t *testing.T) {
+	features := []func(x float32) float32{
+		func(x float32) float32 { return 0.9 + 0.01*x },
+		func(x float32) float32 { return -0.02 + 1e-4*x },
+		func(float32) float32 { return 0.9 },
+		func(x float32) float32 { return 0.9 + 0.1*x },
+		func(x float32) float32 { return 1e-4 * x },
+	}
+	var d demo.Trajectory
+	for i := range 100 {
+		for _, f := range features {
+			d.Observations = append(d.Observations, f(float32(i%2)-0.5))
+		}
+		d.Actions = append(d.Actions, i%2)
+	}
+	d.Observations = append(d.Observations, d.Observations[:len(features)]...)
+	demos := []demo.Trajectory{d}
+	const unit = 0.1
+	s := (Config{Unit: unit}).scale(demos, len(features), Image{})
+	for f, first := range Standardised(demos, len(features)) {
+		if first != (f < 2) {
+			t.Errorf("feature %d is standardised: %v", f, first)
+		}
+		mean, std := float32(0), float32(unit)
+		if of := standard(moments(demos, len(features))); f < 2 {
+			mean, std = of.Mean[f], of.Std[f]*2*unit
+		}
+		if s.Mean[f] != mean || s.Std[f] != std {
+			t.Errorf("feature %d has scale %g, %g, want %g, %g", f, s.Mean[f], s.Std[f], mean, std)
+		}
+	}
+}
+
 func TestStepsGetNoArraysBesideTransitionsAndNoise(t *testing.T) {
 	scale := &Scale{Mean: []float32{0, 0}, Std: []float32{1, 1}}
 	d := newData([]demo.Trajectory{walk(0, 4, true, false)}, nil, Image{}, scale, 2, 0.9)

@@ -60,7 +60,8 @@ type CurvePoint struct {
 	// Loss and Terms are averages over the steps since the last point.
 	Loss  float64            `json:"loss"`
 	Terms map[string]float64 `json:"terms,omitempty"`
-	// HeldOut is the mean log-likelihood of the task's held-out actions; nil if it has none.
+	// HeldOut is the mean log-likelihood of the task's held-out actions, of at most 2,048 of them evenly spaced, by
+	// probabilities that are not calibrated; nil if it has none. Score gives that of a model.
 	HeldOut *float64 `json:"held_out_log_likelihood,omitempty"`
 }
 

@@ -64,8 +64,9 @@ the end of the file: until it wraps, different seeds learn from different demons
 left for scoring. --episodes A:B restricts this to the episodes A, …, B−1 of the file, counted from 0.
 
 The networks see features of order one (root mean square over the demonstrations at most 1) as they are, saturating at
-1, and others standardised, saturating at two standard deviations. --config with {"Training": {"Unit": 0, "Range": 2}}
-standardises all, which suits any units, but from a few trajectories exaggerates features that hardly vary in them.
+1, and others, and those whose standard deviation is below 2 % of their mean, standardised, saturating at two standard
+deviations. --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but from a few
+trajectories exaggerates features that hardly vary in them.
 
 Observations that are stacks of images (frames, height, width), as bytes, pass the convolutions of Mnih et al. (2015)
 before the layers. QVIRL's prior over rewards then compares images, by default with the paper's weights for Pong;
@@ -126,9 +127,10 @@ Methods:
 		"hold the seeds of its episodes, as this project's own do")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest "+
 		"action in it)")
-	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they "+
-		"change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model "+
-		"of the best one, and stops K reports after it")
+	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood: while "+
+		"training, that of uncalibrated probabilities and of at most 2,048 transitions; at the end, what score says "+
+		"of the model. They change nothing, unless --config asks for early stopping: "+
+		"{\"Training\": {\"Patience\": K}} keeps the model of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
 	f.IntVar(&o.steps, "steps", neural.Default().Steps, "number of training steps")
 	f.StringVar(&o.configFile, "config", "",
@@ -233,10 +235,10 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	}
 	meter.Finish(progress.Event{Out: o.out})
 	noteFit(cmd.ErrOrStderr(), model, o.mayTakeBetas(entry), units)
-	if !o.asJSON {
-		o.tell(cmd.OutOrStdout(), model)
+	if o.asJSON {
+		return nil
 	}
-	return nil
+	return o.tell(cmd.OutOrStdout(), model, task.HeldOut)
 }
 
 // validate reports the first flag that does not go with the method or with others.
@@ -319,15 +321,20 @@ func (o *trainOptions) learn(cmd *cobra.Command, method neural.Method, task *neu
 	return model, nil
 }
 
-// tell says in a line what was learnt.
-func (o *trainOptions) tell(w io.Writer, model neural.Model) {
-	spec, heldOut := model.Spec(), ""
-	if curve := model.Curve(); len(curve) > 0 && curve[len(curve)-1].HeldOut != nil {
-		heldOut = fmt.Sprintf(", held-out log-likelihood %.3f", *curve[len(curve)-1].HeldOut)
+// tell says in a line what was learnt, and what score says of it on the held-out trajectories, if there are any.
+func (o *trainOptions) tell(w io.Writer, model neural.Model, heldOut []demo.Trajectory) error {
+	spec, likelihood := model.Spec(), ""
+	if len(heldOut) > 0 {
+		s, err := neural.Score(model, heldOut, nil)
+		if err != nil {
+			return err
+		}
+		likelihood = fmt.Sprintf(", held-out log-likelihood %.4f", s.LogLikelihood)
 	}
 	fmt.Fprintf(w, "%s learnt from %s (%s) in %.0f s%s: model in %s\n", o.method,
 		command.Count(spec.Demos, "trajectory", "trajectories"), command.Count(spec.Transitions, "transition",
-			"transitions"), o.seconds, heldOut, o.out)
+			"transitions"), o.seconds, likelihood, o.out)
+	return nil
 }
 
 // given returns, as JSON, the fields of a method's config that flags were given for.

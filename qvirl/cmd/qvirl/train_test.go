@@ -232,6 +232,52 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// TestHeldOutIsWhatScoreSays of the model that is stored: one that is calibrated, one that is of an earlier step, and
+// an ensemble, on all the transitions that are held out.
+func TestHeldOutIsWhatScoreSays(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "clear.npz", 300) // 2,700 transitions
+	set, err := demo.Open("clear.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range set.Trajectories { // one in five actions is the other one, so that models err
+		for k, a := range set.Trajectories[i].Actions {
+			if (i+k)%5 == 0 {
+				set.Trajectories[i].Actions[k] = 1 - a
+			}
+		}
+	}
+	if err := set.Write("demos.npz"); err != nil {
+		t.Fatal(err)
+	}
+	const training = `{"Training": {"Hidden": [8], "LearningRate": 0.05, "Batch": 4, "ReportEvery": 5, `
+	for name, c := range map[string][2]string{
+		"plain":      {"bc", `"Folds": 0}}`},
+		"calibrated": {"bc", `"Folds": 2}}`},
+		"patient":    {"bc", `"Folds": 0, "Patience": 2}}`},
+		"both":       {"bc", `"Folds": 2, "Patience": 2}}`},
+		"ensemble":   {"iqlearn-ensemble", `"Folds": 0}}`},
+	} {
+		if err := os.WriteFile(name+".json", []byte(training+c[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", c[0], "--beta", "1",
+			"--trajectories", "3", "--held-out", "3:300", "--steps", "100", "--config", name+".json", "--backend", "go",
+			"--out", name)
+		_, after, found := strings.Cut(stdout, "held-out log-likelihood ")
+		said, _, _ := strings.Cut(after, ":")
+		if status != 0 || !found {
+			t.Fatalf("%s: status %d, %q, %q", name, status, stdout, stderr)
+		}
+		stdout, stderr, status = runQVIRL("score", "--model", name, "--demos", "demos.npz", "--episodes", "3:300",
+			"--backend", "go")
+		if status != 0 || !strings.Contains(stdout, "mean log-likelihood         "+said+"\n") {
+			t.Errorf("%s: train says %s; score: status %d, %q, %q", name, said, status, stdout, stderr)
+		}
+	}
+}
+
 // TestAuxiliaryFilesAreChecked as those of demonstrations are.
 func TestAuxiliaryFilesAreChecked(t *testing.T) {
 	t.Chdir(t.TempDir())

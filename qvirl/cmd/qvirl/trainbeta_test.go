@@ -86,7 +86,6 @@ type timedModel struct {
 func (m timedModel) Seconds() float64                 { return m.beta }
 func (m timedModel) Calibration() *neural.Calibration { return &neural.Calibration{Foreseen: -m.beta} }
 func (m timedModel) Spec() neural.Spec                { return neural.Spec{Beta: m.beta} }
-func (timedModel) Curve() []neural.CurvePoint         { return nil }
 
 // TestTimeOfAllTrainings: that of choosing among several β is of all of them, also where it begins anew.
 func TestTimeOfAllTrainings(t *testing.T) {
@@ -98,8 +97,8 @@ func TestTimeOfAllTrainings(t *testing.T) {
 				t.Fatalf("%v: %+v, error %v", betas, best, err)
 			}
 			var says strings.Builder
-			if o.tell(&says, best); !strings.Contains(says.String(), want) {
-				t.Errorf("%v: %q, want %q", betas, says.String(), want)
+			if err := o.tell(&says, best, nil); err != nil || !strings.Contains(says.String(), want) {
+				t.Errorf("%v: %q, error %v, want %q", betas, says.String(), err, want)
 			}
 		}
 	}

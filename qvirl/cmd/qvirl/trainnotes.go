@@ -92,8 +92,9 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) bool {
 		}
 	}
 	var small, large []string
+	standard := neural.Standardised(t.Runs[0].Demos, t.Observation)
 	for f, x := range features {
-		if floats.Norm(x, 2) > math.Sqrt(float64(len(x))) { // standardised
+		if standard[f] {
 			continue
 		}
 		beyond := floats.Count(func(v float64) bool { return math.Abs(v) > saturated }, x)
@@ -108,7 +109,7 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) bool {
 	const standardised = `--config with {"Training": {"Unit": 0, "Range": 2}} standardises all`
 	if len(small) > 0 {
 		fmt.Fprintf(w, "note: features whose standard deviation is less than %g are next to nothing to the networks: "+
-			"%s; store them in other units, without an offset, or %s\n", unseen, some(small), standardised)
+			"%s; store them in smaller units, or %s\n", unseen, some(small), standardised)
 	}
 	if len(large) > 0 {
 		fmt.Fprintf(w, "note: features of order one that are beyond %d in more than a tenth of the states, where the "+
