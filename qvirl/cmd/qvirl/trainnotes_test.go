@@ -113,6 +113,7 @@ func TestUnitsComeBeforeOtherAdvice(t *testing.T) {
 		for range 200 {
 			d.Observations = append(d.Observations, float32(1e6*random.NormFloat64()),
 				float32(scale*random.NormFloat64()))
+			d.Actions = append(d.Actions, 0)
 		}
 		var out strings.Builder
 		units := noteUnits(&out, &neural.Task{Observation: 2, Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}}, nil)
