@@ -165,7 +165,7 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 			for _, l := range all {
 				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
 				for _, s := range l.Scales {
-					fmt.Fprintf(w, "  --scale %s\t%d units; in %s %s\n", s.Scale, len(s.Units), s.Dir,
+					fmt.Fprintf(w, "  --scale %s\t%s; in %s %s\n", s.Scale, count(len(s.Units), "unit"), s.Dir,
 						cmp.Or(s.Stored, "nothing yet"))
 				}
 			}
@@ -174,6 +174,14 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write one JSON document to standard output")
 	return c
+}
+
+// count writes a number of things.
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 func describe(d experiment.Definition) (listing, error) {
@@ -187,9 +195,18 @@ func describe(d experiment.Definition) (listing, error) {
 		for _, u := range plan.Units {
 			s.Units = append(s.Units, u.Name)
 		}
-		if r, err := experiment.ReadRecord(s.Dir); err == nil {
+		r, err := experiment.ReadRecord(s.Dir)
+		if err != nil { // the rows under version control may be of this scale
+			dir := defaultDir(d.Name, paperScale)
+			if r, err = experiment.ReadRecord(dir); err == nil && r.Scale == scale {
+				s.Dir = dir
+			} else {
+				r = nil
+			}
+		}
+		if r != nil {
 			units := len(r.Units) + len(r.Missing)
-			s.Stored = fmt.Sprintf("%d rows, %d of %d units", r.Rows, len(r.Units), units)
+			s.Stored = fmt.Sprintf("%s, %d of %s", count(r.Rows, "row"), len(r.Units), count(units, "unit"))
 			if r.Scale != scale {
 				s.Stored += " at scale " + r.Scale
 			} else if units != len(s.Units) {

@@ -180,7 +180,8 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	if restarts > 0 {
 		again = fmt.Sprintf(", after %d restarts of the workers", restarts)
 	}
-	fmt.Fprintf(w, "%s in %s, %d episodes: return %.2f%s%s\n", method, o.env, len(result.Returns), r.Mean, spread,
+	fmt.Fprintf(w, "%s in %s, %s: return %.2f%s%s\n", method, o.env, count(len(result.Returns), "episode"), r.Mean,
+		spread,
 		again)
 	for i, x := range result.Returns {
 		fmt.Fprintf(w, "  seed %d: %.2f in %d steps\n", result.Seeds[i], x, result.Lengths[i])

@@ -137,7 +137,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: the model was trained on %d of these %d episodes; --episodes chooses "+
 			"others\n", used, end-first)
 	}
-	fmt.Fprintf(out, "%s on %d episodes (%d actions)\n", m.Name(), end-first, s.Transitions)
+	fmt.Fprintf(out, "%s on %s (%d actions)\n", m.Name(), count(end-first, "episode"), s.Transitions)
 	fmt.Fprintf(out, "  mean log-likelihood         %.4f", s.LogLikelihood)
 	if s.ExpertLogLikelihood != nil {
 		fmt.Fprintf(out, "   (expert: %.4f)", *s.ExpertLogLikelihood)
