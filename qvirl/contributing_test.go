@@ -11,6 +11,19 @@ import (
 	"testing"
 )
 
+// promises stand beside the example method: it has all that the tests of registered methods ask for.
+const promises = `package ignorance
+
+import "github.com/go-birl/birl/qvirl/irl"
+
+var (
+	_ irl.Method   = Method{}
+	_ irl.Computed = Posterior{}
+	_ irl.Storable = Posterior{}
+	_ irl.Restore  = Restore
+)
+`
+
 // TestContributingCompiles builds the examples of CONTRIBUTING.md as if they stood where it puts them.
 func TestContributingCompiles(t *testing.T) {
 	page, err := os.ReadFile("../CONTRIBUTING.md")
@@ -38,6 +51,11 @@ func TestContributingCompiles(t *testing.T) {
 	}
 	if n := strings.Count(string(page), "```go\n"); n == 0 || len(places) != n {
 		t.Fatalf("%d of %d examples say which file they are", len(places), n)
+	}
+	file := filepath.Join(dir, "promises.go")
+	places[filepath.Join(root, "qvirl", "ignorance", "promises.go")] = file
+	if err := os.WriteFile(file, []byte(promises), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	text, err := json.Marshal(map[string]any{"Replace": places})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // MemoryNeed estimates how many bytes a fit of a valid problem takes, with its verdict and its answer, before it takes
-// any; method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A
+// any; name is that of a method of "qvirl fit", and one that is not known needs as much as the largest. For S states, A
 // actions, n rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart
 // (mdp.MDP.Numbering):
 //

@@ -4,6 +4,20 @@
 // [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the
 // flat and imitation's layout and CSV; [Open] finds out which of them a file is. The command demos also converts what
 // Minari and datasets store. Reading trusts nothing that a file says: an error names the file, the array and the index.
+//
+// The arrays of the project's own layout, for M transitions in n trajectories, one behind the other:
+//
+//	observations [M+n, …]   float32, or uint8 where that is exact; instead of them
+//	frames [M+n+Σ, …]       uint8, where observations are stacks of frames: each frame once, of all trajectories, with Σ
+//	                        the sum of frames_before [n], integers: frames before the one that a trajectory begins
+//	                        with (absent where all are 0); or
+//	digests [n, 32]         uint8, where a replay gives the observations: the SHA-256 of those of each trajectory
+//	actions [M]             integers
+//	rewards [M]             float64, where they are known
+//	log_probs [M, |A|]      float32, where they are known: the demonstrator's
+//	lengths [n]             integers: transitions of each trajectory
+//	terminated, truncated [n]   bool
+//	seeds [n]               integers, −1 where there is none
 package demo
 
 import (

@@ -53,7 +53,8 @@ func Deal(trajectories []Trajectory, seed uint64, train, k int, heldOut ...int) 
 	return subsets, parts[1:], err
 }
 
-// Sample returns n of the trajectories, without repetition, at random by the seed.
+// Sample returns n of the trajectories, without repetition, at random by the seed. It is the beginning of any
+// larger sample by the same seed.
 func Sample(trajectories []Trajectory, n int, seed uint64) ([]Trajectory, error) {
 	parts, err := Split(trajectories, seed, n)
 	if err != nil {

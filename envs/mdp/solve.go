@@ -118,8 +118,8 @@ const (
 //
 //	V(s) = temperature · log Σ_a exp(Q(s,a) / temperature),   π(a|s) = exp((Q(s,a) − V(s)) / temperature),
 //
-// by policy iteration from the values of the last solution until none changes by more than softTolerance. Greedy is his
-// likeliest action. Both are valid until the next call.
+// by policy iteration from the values of the last solution until none changes by more than 10⁻⁶ of the temperature.
+// Greedy is his likeliest action. Both are valid until the next call.
 func (o *Solver) SolveSoft(reward []float64, temperature float64) (*Solution, []float64, error) {
 	if !(temperature > 0) {
 		return nil, nil, fmt.Errorf("mdp: temperature = %g, want a positive number", temperature)

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// System is the matrix I − γ P_π of a policy, and after factorizeFrom its LU factors. Absorbing states come first and
+// System is the matrix I − γ P_π of a policy, and after FactorizePolicy its LU factors. Absorbing states come first and
 // are eliminated by hand; most others are in band storage, in an order that keeps the band narrow: in a gridworld,
 // whatever its numbering, it is as wide as the grid. The last are hubs, whose rows and columns are dense. Elimination
 // needs no pivoting: for γ < 1 every row is strictly diagonally dominant (Golub & Van Loan, Sec. 4.1), which also

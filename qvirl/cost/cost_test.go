@@ -70,7 +70,7 @@ func TestGrowth(t *testing.T) {
 	r := Growth(again)
 	text := strings.Join(r.Text, "\n")
 	if text != "The processor time of qvirl grows as S^2.00 from 64 to 1024 states, and as S^2.00 between the two "+
-		"largest: faster than S^1.5." {
+		"largest: faster than S^1.5 both times." {
 		t.Errorf("text %q", text)
 	}
 	curves := r.Charts[0].Panels[1].Curves

@@ -53,9 +53,16 @@ func Growth(costs []Cost) *exhibit.Report {
 				last = (y[k] - y[k-1]) / (x[k] - x[k-1])
 			}
 			if len(x) > 2 && max(power, last) > steep {
+				where := "overall"
+				switch {
+				case min(power, last) > steep:
+					where = "both times"
+				case last > steep:
+					where = "there"
+				}
 				text = append(text, fmt.Sprintf("The %s of %s grows as S^%.2f from %g to %g states, and as S^%.2f "+
-					"between the two largest: faster than S^%g.", q.name, m, power, curve.X[0],
-					curve.X[len(curve.X)-1], last, steep))
+					"between the two largest: faster than S^%g %s.", q.name, m, power, curve.X[0],
+					curve.X[len(curve.X)-1], last, steep, where))
 			}
 			var estimate *exhibit.Estimate
 			if len(x) > 2 { // of two sizes, it may be chance

@@ -220,7 +220,11 @@ func (k check) make(root string, r *results) (o outcome, err error) {
 	difference := difference(o.ours, other)
 	d, se := difference.mean, difference.stdErr
 	if se > 0 {
-		o.difference = signed(d/se, 1) + " s.e."
+		decimals := 1
+		if s := math.Abs(d / se); number(s, 1) == number(math.Abs(limit), 1) && s != math.Abs(limit) {
+			decimals = 2 // rounded to one, it would be the rule's limit
+		}
+		o.difference = signed(d/se, decimals) + " s.e."
 	}
 	switch rule {
 	case "agree":

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/widgets/report"
 )
@@ -165,7 +166,7 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 			for _, l := range all {
 				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
 				for _, s := range l.Scales {
-					fmt.Fprintf(w, "  --scale %s\t%d units; in %s %s\n", s.Scale, len(s.Units), s.Dir,
+					fmt.Fprintf(w, "  --scale %s\t%s; in %s %s\n", s.Scale, command.Count(len(s.Units), "unit", "units"), s.Dir,
 						cmp.Or(s.Stored, "nothing yet"))
 				}
 			}
@@ -187,9 +188,18 @@ func describe(d experiment.Definition) (listing, error) {
 		for _, u := range plan.Units {
 			s.Units = append(s.Units, u.Name)
 		}
-		if r, err := experiment.ReadRecord(s.Dir); err == nil {
+		r, err := experiment.ReadRecord(s.Dir)
+		if err != nil { // the rows under version control may be of this scale
+			dir := defaultDir(d.Name, paperScale)
+			if r, err = experiment.ReadRecord(dir); err == nil && r.Scale == scale {
+				s.Dir = dir
+			} else {
+				r = nil
+			}
+		}
+		if r != nil {
 			units := len(r.Units) + len(r.Missing)
-			s.Stored = fmt.Sprintf("%d rows, %d of %d units", r.Rows, len(r.Units), units)
+			s.Stored = fmt.Sprintf("%s, %d of %s", command.Count(r.Rows, "row", "rows"), len(r.Units), command.Count(units, "unit", "units"))
 			if r.Scale != scale {
 				s.Stored += " at scale " + r.Scale
 			} else if units != len(s.Units) {

@@ -186,6 +186,6 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Define(Name, "rewards of demonstrated transitions, exact and by QVIRL (beyond the paper)", Quick,
+	return experiment.Define(Name, "Rewards of demonstrated transitions, exact and by QVIRL (beyond the paper)", Quick,
 		Paper, Report)
 }
