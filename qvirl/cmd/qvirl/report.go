@@ -166,8 +166,8 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 			for _, l := range all {
 				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
 				for _, s := range l.Scales {
-					fmt.Fprintf(w, "  --scale %s\t%s; in %s %s\n", s.Scale, command.Count(len(s.Units), "unit", "units"), s.Dir,
-						cmp.Or(s.Stored, "nothing yet"))
+					fmt.Fprintf(w, "  --scale %s\t%s; in %s %s\n", s.Scale,
+						command.Count(len(s.Units), "unit", "units"), s.Dir, cmp.Or(s.Stored, "nothing yet"))
 				}
 			}
 			return w.Flush()
@@ -199,7 +199,8 @@ func describe(d experiment.Definition) (listing, error) {
 		}
 		if r != nil {
 			units := len(r.Units) + len(r.Missing)
-			s.Stored = fmt.Sprintf("%s, %d of %s", command.Count(r.Rows, "row", "rows"), len(r.Units), command.Count(units, "unit", "units"))
+			s.Stored = fmt.Sprintf("%s, %d of %s", command.Count(r.Rows, "row", "rows"), len(r.Units),
+				command.Count(units, "unit", "units"))
 			if r.Scale != scale {
 				s.Stored += " at scale " + r.Scale
 			} else if units != len(s.Units) {
