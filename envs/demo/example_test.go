@@ -24,7 +24,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	parts, err := demo.Split(set.Trajectories, 1, 8, 1, 1) // train, validate, test, at random by the seed 1
+	parts, err := demo.Split(set.Trajectories, 1, 8, 1, 1) // by the seed 1: 8, 1 and 1 trajectories
 	if err != nil {
 		log.Fatal(err)
 	}
