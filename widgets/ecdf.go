@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // RankECDF shows, for ranks of true values among posterior draws, by how much their cumulative distribution function
@@ -60,8 +61,9 @@ func (m RankECDF) Figure() (*Figure, error) {
 	band := legendEntry{fmt.Sprintf("%g %% of curves of uniform ranks lie in the band", 100*ecdfLevel),
 		func(c draw.Canvas) { fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path()) }}
 	return card{title: m.Title, legend: []legendEntry{band},
-		description: "Cumulative distribution functions of ranks in " + count(len(plots), "panel", "panels") + ".",
-		bodyHeight:  panelRows(len(plots), columns, 165+panelGap) + 12, records: Ranks{Panels: m.Panels}.records,
+		description: "Cumulative distribution functions of ranks in " +
+			progress.Count(len(plots), "panel", "panels") + ".",
+		bodyHeight: panelRows(len(plots), columns, 165+panelGap) + 12, records: Ranks{Panels: m.Panels}.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, columns) }}.figure(), nil
 }
 

@@ -90,7 +90,9 @@ func (m HeatMaps) Figure() (*Figure, error) {
 						} else if m.names != nil && size >= 30 {
 							label = m.names[s]
 						}
-						writeText(c, style, g.centre(s).X, g.box(s).Min.Y+8.5, shortened(style, label, size-4))
+						if label != "" {
+							writeText(c, style, g.centre(s).X, g.box(s).Min.Y+8.5, shortened(style, label, size-4))
+						}
 					}
 				}
 				side := draw.Crop(c, vg.Length(len(m.Columns))*(mapWidth+panelGap), 0, 0, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // Map shows a gridworld: a number for each state as colour and figure, terminal states, demonstrations as arrows with
@@ -64,8 +65,8 @@ func (m Map) Figure() (*Figure, error) {
 	tall := barHeight(min(mapHeight, 240), m.ValueLabel)
 	return card{
 		title: m.Title, legend: m.legend(),
-		description: fmt.Sprintf("Map of %d × %d states, %s, %s.", m.Width, m.Height,
-			m.ValueLabel, count(len(mdp.Flatten(m.Demonstrations)), "demonstrated step", "demonstrated steps")),
+		description: fmt.Sprintf("Map of %d × %d states, %s, %s.", m.Width, m.Height, m.ValueLabel,
+			progress.Count(len(mdp.Flatten(m.Demonstrations)), "demonstrated step", "demonstrated steps")),
 		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
 		bodyHeight: max(mapHeight, tall) + 2, records: m.records,
 		body: func(c draw.Canvas) {

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -123,8 +124,8 @@ func (m Marginals) Figure() (*Figure, error) {
 	}
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel", "panels"),
-			labels(m.Methods)),
+		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel,
+			progress.Count(len(m.Panels), "panel", "panels"), labels(m.Methods)),
 		bodyHeight: panelRows(len(plots), m.columns(), panelHeight+panelGap) + 12,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
 	}.figure(), nil

@@ -72,11 +72,3 @@ func signed(v float64) string {
 	}
 	return s
 }
-
-// count writes how many there are of something, which goes by two names.
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}

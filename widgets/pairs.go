@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // Pairs shows how quantities go together under posteriors: below the diagonal the smallest regions that hold 50 % and
@@ -132,8 +133,9 @@ func (m Pairs) Figure() (*Figure, error) {
 	}
 	side := min(vg.Length(640)/vg.Length(k), 230)
 	return card{title: m.Title, legend: legend, width: side*vg.Length(k) + 2*cardPad + 30,
-		description: fmt.Sprintf("Regions of %s in pairs: %s.", count(k, "variable", "variables"), labels(m.Methods)),
-		bodyHeight:  side*0.88*vg.Length(k) + 20, records: m.records,
+		description: fmt.Sprintf("Regions of %s in pairs: %s.", progress.Count(k, "variable", "variables"),
+			labels(m.Methods)),
+		bodyHeight: side*0.88*vg.Length(k) + 20, records: m.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, k) }}.figure(), nil
 }
 

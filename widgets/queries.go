@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -58,8 +59,8 @@ func (m Queries) Figure() (*Figure, error) {
 	marked := map[int]string{}
 	for _, i := range at {
 		s := m.Steps[i]
-		titles = append(titles, fmt.Sprintf("after %s: return %.0f, asks in state %s", count(i, "query", "queries"),
-			s.Return, stateNames(m.World)[s.Query]))
+		titles = append(titles, fmt.Sprintf("after %s: return %.0f, asks in state %s",
+			progress.Count(i, "query", "queries"), s.Return, stateNames(m.World)[s.Query]))
 		scores.Values, std.Values = append(scores.Values, s.Scores), append(std.Values, s.Std)
 		marked[s.Query] = "?"
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -49,7 +50,7 @@ func parseAssumptions(text string) (a Assumptions, err error) {
 // caption says what was assumed, and how long the answer took.
 func (a Assumptions) caption(took time.Duration) string {
 	text := fmt.Sprintf("prior %g ± %g, β = %g, %s", a.PriorMean, a.PriorStd, a.Beta,
-		count(len(a.Demonstrations), "demonstrated decision", "demonstrated decisions"))
+		progress.Count(len(a.Demonstrations), "demonstrated decision", "demonstrated decisions"))
 	if took > 0 {
 		text += fmt.Sprintf("; %.2f s", took.Seconds())
 	}

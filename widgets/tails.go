@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // Tails compares distributions by their means and their lower tails, such as the returns of several policies under a
@@ -58,8 +59,8 @@ func (m Tails) Figure() (*Figure, error) {
 	block := vg.Length(len(m.Methods))*rowHeight + axisSpace + titleSpace
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel", "panels"),
-			labels(m.Methods)),
+		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel,
+			progress.Count(len(m.Panels), "panel", "panels"), labels(m.Methods)),
 		bodyHeight: panelRows(len(m.Panels), columns, block), records: m.records,
 		body: func(c draw.Canvas) {
 			width := (c.Max.X-c.Min.X-names)/vg.Length(columns) - panelGap

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // Trajectory shows an episode picture by picture, and in step with it what a posterior says: the values of all actions,
@@ -134,7 +135,7 @@ func (m strip) Figure() (*Figure, error) {
 	each := (width-2*cardPad)/vg.Length(columns) - 6
 	height := each * vg.Length(size.Y) / vg.Length(size.X)
 	tall := height + caption + 6
-	return card{description: count(len(m.pictures), "picture", "pictures") + " of an episode.", width: width,
+	return card{description: progress.Count(len(m.pictures), "picture", "pictures") + " of an episode.", width: width,
 		bodyHeight: panelRows(len(m.pictures), columns, tall) - 6, records: m.records,
 		body: func(c draw.Canvas) {
 			for i, p := range m.pictures {

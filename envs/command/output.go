@@ -22,11 +22,3 @@ func CheckOutput(force bool, outputs []string, inputs ...string) error {
 	}
 	return nil
 }
-
-// Count is a number of things, in words: "1 trajectory", "2 trajectories".
-func Count(n int, one, many string) string {
-	if n == 1 {
-		many = one
-	}
-	return fmt.Sprint(n, " ", many)
-}

@@ -36,11 +36,3 @@ func TestOutputReplacesNothingUnasked(t *testing.T) {
 		}
 	}
 }
-
-func TestOneThingIsNotSeveral(t *testing.T) {
-	for n, want := range map[int]string{0: "0 entries", 1: "1 entry", 2: "2 entries", 11: "11 entries"} {
-		if got := Count(n, "entry", "entries"); got != want {
-			t.Errorf("%d: %q", n, got)
-		}
-	}
-}

@@ -196,7 +196,7 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 	if err := episode.CheckWhole(""); err != nil {
 		s.fail("episode", "%v", err)
 	}
-	f.actions = s.integers("action", m, 0, maxNumbers)
+	f.actions = s.actions("action", m)
 	f.shape, f.obs = s.observations("obs", m)
 	nextShape, next := s.observations("next_obs", m)
 	if !slices.Equal(nextShape, f.shape) {
@@ -302,7 +302,7 @@ func (f *flat) set(o ImportOptions) (*Set, error) {
 }
 
 func importImitation(s *source, o ImportOptions) (*Set, error) {
-	actions := s.integers("acts", -1, 0, maxNumbers)
+	actions := s.actions("acts", -1)
 	m := len(actions)
 	if m == 0 {
 		s.fail("acts", "it is empty")

@@ -74,6 +74,18 @@ func (s *source) flags(name string, n int) []bool {
 	return out
 }
 
+// actions reads whole numbers that count from 0.
+func (s *source) actions(name string, n int) []int {
+	out := s.integers(name, n, -maxNumbers, maxNumbers)
+	for i, a := range out {
+		if a < 0 {
+			s.fail(name, "[%d] is %d; actions count from 0, wherever the environment's begin: subtract the first of "+
+				"those from all", i, a)
+		}
+	}
+	return out
+}
+
 // integers reads whole numbers from low to high, be they integers or floats.
 func (s *source) integers(name string, n int, low, high float64) []int {
 	a := s.array(name, 1, n, npz.Int64, npz.Float64, npz.Float32)
@@ -81,11 +93,7 @@ func (s *source) integers(name string, n int, low, high float64) []int {
 		s.fail(name, "%v", err)
 	}
 	for i, v := range a.Data {
-		switch {
-		case v < low && slices.Contains([]string{"action", "acts"}, name):
-			s.fail(name, "[%d] is %.0f; actions count from 0, wherever the environment's begin: subtract the first of "+
-				"those from all", i, v)
-		case v < low || v > high:
+		if v < low || v > high {
 			s.fail(name, "[%d] is %.0f, want %.0f to %.0f", i, v, low, high)
 		}
 	}

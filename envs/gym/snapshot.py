@@ -81,10 +81,7 @@ def highway_vehicles(env):
 
 def step_limit(env):
     """The least of its time limits, or 0 where it has none."""
-    limits = []
-    while isinstance(env, sys.modules["gymnasium"].Wrapper):
-        limits.append(getattr(env, "_max_episode_steps", None))
-        env = env.env
+    limits = (getattr(layer, "_max_episode_steps", None) for layer in layers(env))
     return min((n for n in limits if isinstance(n, int)), default=0)
 
 

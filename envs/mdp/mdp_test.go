@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
 )
@@ -215,6 +216,17 @@ func TestBackupOfRuns(t *testing.T) {
 		}
 		if !scalar.EqualWithinAbs(got, want, 1e-14) {
 			t.Errorf("the backup of state %d is %g, want %g", s, got, want)
+		}
+		if alone := m.Expect(s, 0, v); !scalar.EqualWithinAbs(alone, want, 1e-14) {
+			t.Errorf("the expectation in state %d is %g, want %g", s, alone, want)
+		}
+		added, wanted := slices.Clone(v), slices.Clone(v)
+		m.AddRow(added, s, 0, -2)
+		for _, to := range rows[s] {
+			wanted[to.Next] -= 2 * to.Prob
+		}
+		if !floats.EqualApprox(added, wanted, 1e-14) {
+			t.Errorf("with the row of state %d, %v became %v, want %v", s, v, added, wanted)
 		}
 	}
 }

@@ -103,6 +103,14 @@ func (m *Meter) Finish(e Event) {
 // Elapsed is the time since the beginning, in words.
 func (m *Meter) Elapsed() string { return Brief(time.Since(m.start)) }
 
+// Count is a number of things, in words: "1 trajectory", "2 trajectories".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return fmt.Sprint(n, " ", many)
+}
+
 // Brief is a duration to two or three digits.
 func Brief(d time.Duration) string {
 	switch {

@@ -202,9 +202,7 @@ func (t *Target) rare(m modes, samples *mcmc.Posterior) (most float64) {
 	for j := range t.reward {
 		mean, variance := stat.MeanVariance(mat.Col(nil, j, samples.Rewards()), nil)
 		for i, share := range shares {
-			if off := rewards[i][j] - mean; variance > 0 {
-				most = math.Max(most, math.Sqrt(1+share*off*off/variance)-1)
-			}
+			most = math.Max(most, adds(share, rewards[i][j]-mean, variance))
 		}
 	}
 	return most
@@ -218,11 +216,20 @@ func (t *Target) rareBeta(found modes, samples *mcmc.Posterior) (most float64) {
 	}
 	mean, variance := stat.MeanVariance(samples.Samples().Beta, nil)
 	for i, share := range found.shares() {
-		if t.rewardAt(found[i].u); share*float64(samples.Len()) < few && variance > 0 {
-			most = math.Max(most, math.Sqrt(1+share*(t.beta-mean)*(t.beta-mean)/variance)-1)
+		if t.rewardAt(found[i].u); share*float64(samples.Len()) < few {
+			most = math.Max(most, adds(share, t.beta-mean, variance))
 		}
 	}
 	return most
+}
+
+// adds returns what a share of the draws that is so far off the mean of the others adds to their standard deviation,
+// relative; 0 where they have none.
+func adds(share, off, variance float64) float64 {
+	if !(variance > 0) {
+		return 0
+	}
+	return math.Sqrt(1+share*off*off/variance) - 1
 }
 
 // same returns the index of the mode that is the same as o but for what climbs leave, or -1.

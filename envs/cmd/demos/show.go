@@ -21,6 +21,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 func newShow() *cobra.Command {
@@ -119,8 +120,8 @@ func observations(shape []int) string {
 // show writes what a set holds.
 func show(w io.Writer, path string, s *demo.Set) {
 	name := cmp.Or(s.Environment, "an environment not named")
-	fmt.Fprintf(w, "%s: %s of %s, %s\n", path, command.Count(len(s.Trajectories), "trajectory", "trajectories"), name,
-		command.Count(s.Transitions(), "transition", "transitions"))
+	fmt.Fprintf(w, "%s: %s of %s, %s\n", path, progress.Count(len(s.Trajectories), "trajectory", "trajectories"), name,
+		progress.Count(s.Transitions(), "transition", "transitions"))
 	kind := ""
 	switch {
 	case s.Replay != nil:
@@ -128,7 +129,7 @@ func show(w io.Writer, path string, s *demo.Set) {
 	case len(s.Trajectories) > 0 && s.Trajectories[0].Frames != nil:
 		kind = " that are stacks of pictures"
 	}
-	fmt.Fprintf(w, "  %s%s, %s", observations(s.ObservationShape), kind, command.Count(s.Actions, "action", "actions"))
+	fmt.Fprintf(w, "  %s%s, %s", observations(s.ObservationShape), kind, progress.Count(s.Actions, "action", "actions"))
 	if s.Actions <= 20 {
 		var counts []string
 		taken := s.Taken()

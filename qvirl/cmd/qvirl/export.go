@@ -9,6 +9,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
@@ -82,7 +83,7 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 		return err
 	}
 	if n := len(set.Trajectories); o.episode < 0 || o.episode >= n {
-		return fmt.Errorf("--episode %d: the file has %s, counted from 0", o.episode, command.Count(n, "episode",
+		return fmt.Errorf("--episode %d: the file has %s, counted from 0", o.episode, progress.Count(n, "episode",
 			"episodes"))
 	}
 	if err := checkShapes(o.demos, set, m.Spec()); err != nil {

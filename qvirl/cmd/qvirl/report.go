@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/widgets/report"
 )
@@ -167,7 +167,7 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
 				for _, s := range l.Scales {
 					fmt.Fprintf(w, "  --scale %s\t%s; in %s %s\n", s.Scale,
-						command.Count(len(s.Units), "unit", "units"), s.Dir, cmp.Or(s.Stored, "nothing yet"))
+						progress.Count(len(s.Units), "unit", "units"), s.Dir, cmp.Or(s.Stored, "nothing yet"))
 				}
 			}
 			return w.Flush()
@@ -177,6 +177,18 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 	return c
 }
 
+// storedAt returns where rows of a scale are, with their record, or belong. Those under version control may be of any.
+func storedAt(name, scale string) (string, *experiment.Record) {
+	dir, versioned := defaultDir(name, scale), defaultDir(name, paperScale)
+	if r, err := experiment.ReadRecord(dir); err == nil {
+		return dir, r
+	}
+	if r, err := experiment.ReadRecord(versioned); err == nil && r.Scale == scale {
+		return versioned, r
+	}
+	return dir, nil
+}
+
 func describe(d experiment.Definition) (listing, error) {
 	l := listing{Name: d.Name, Short: d.Short}
 	for _, scale := range d.Scales {
@@ -184,23 +196,15 @@ func describe(d experiment.Definition) (listing, error) {
 		if err != nil {
 			return l, err
 		}
-		s := scaleListing{Scale: scale, Dir: defaultDir(d.Name, scale)}
+		s := scaleListing{Scale: scale}
 		for _, u := range plan.Units {
 			s.Units = append(s.Units, u.Name)
 		}
-		r, err := experiment.ReadRecord(s.Dir)
-		if err != nil { // the rows under version control may be of this scale
-			dir := defaultDir(d.Name, paperScale)
-			if r, err = experiment.ReadRecord(dir); err == nil && r.Scale == scale {
-				s.Dir = dir
-			} else {
-				r = nil
-			}
-		}
-		if r != nil {
+		var r *experiment.Record
+		if s.Dir, r = storedAt(d.Name, scale); r != nil {
 			units := len(r.Units) + len(r.Missing)
-			s.Stored = fmt.Sprintf("%s, %d of %s", command.Count(r.Rows, "row", "rows"), len(r.Units),
-				command.Count(units, "unit", "units"))
+			s.Stored = fmt.Sprintf("%s, %d of %s", progress.Count(r.Rows, "row", "rows"), len(r.Units),
+				progress.Count(units, "unit", "units"))
 			if r.Scale != scale {
 				s.Stored += " at scale " + r.Scale
 			} else if units != len(s.Units) {

@@ -178,12 +178,13 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	}
 	again := ""
 	if restarts > 0 {
-		again = fmt.Sprintf(", after %s of the workers", command.Count(restarts, "restart", "restarts"))
+		again = fmt.Sprintf(", after %s of the workers", progress.Count(restarts, "restart", "restarts"))
 	}
-	fmt.Fprintf(w, "%s in %s, %s: return %.2f%s%s\n", method, o.env, command.Count(len(result.Returns), "episode",
+	fmt.Fprintf(w, "%s in %s, %s: return %.2f%s%s\n", method, o.env, progress.Count(len(result.Returns), "episode",
 		"episodes"), r.Mean, spread, again)
 	for i, x := range result.Returns {
-		fmt.Fprintf(w, "  seed %d: %.2f in %s\n", result.Seeds[i], x, command.Count(result.Lengths[i], "step", "steps"))
+		fmt.Fprintf(w, "  seed %d: %.2f in %s\n", result.Seeds[i], x,
+			progress.Count(result.Lengths[i], "step", "steps"))
 	}
 	return nil
 }

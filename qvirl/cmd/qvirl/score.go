@@ -9,6 +9,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -140,8 +141,8 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: the model was trained on %s; --episodes chooses others\n", these)
 	}
-	fmt.Fprintf(out, "%s on %s (%s)\n", m.Name(), command.Count(end-first, "episode", "episodes"),
-		command.Count(s.Transitions, "action", "actions"))
+	fmt.Fprintf(out, "%s on %s (%s)\n", m.Name(), progress.Count(end-first, "episode", "episodes"),
+		progress.Count(s.Transitions, "action", "actions"))
 	fmt.Fprintf(out, "  mean log-likelihood         %.4f", s.LogLikelihood)
 	if s.ExpertLogLikelihood != nil {
 		fmt.Fprintf(out, "   (expert: %.4f)", *s.ExpertLogLikelihood)

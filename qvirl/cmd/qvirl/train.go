@@ -332,7 +332,7 @@ func (o *trainOptions) tell(w io.Writer, model neural.Model, heldOut []demo.Traj
 		likelihood = fmt.Sprintf(", held-out log-likelihood %.4f", s.LogLikelihood)
 	}
 	fmt.Fprintf(w, "%s learnt from %s (%s) in %.0f s%s: model in %s\n", o.method,
-		command.Count(spec.Demos, "trajectory", "trajectories"), command.Count(spec.Transitions, "transition",
+		progress.Count(spec.Demos, "trajectory", "trajectories"), progress.Count(spec.Transitions, "transition",
 			"transitions"), o.seconds, likelihood, o.out)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -139,7 +139,7 @@ func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 	guess := -math.Log(float64(m.Spec().Actions))
 	if likelihood, ok := last.Terms[neural.TermLogLikelihood]; ok && likelihood < guess {
 		fmt.Fprintf(w, "note: after %s the log-likelihood of the demonstrations is %.2f, a uniform guess has %.2f: "+
-			"give it more --steps\n", command.Count(last.Step, "step", "steps"), likelihood, guess)
+			"give it more --steps\n", progress.Count(last.Step, "step", "steps"), likelihood, guess)
 	}
 	if m.Calibration() != nil && m.Spec().Demos == 1 {
 		fmt.Fprintln(w, "note: its probabilities were calibrated on parts of the one trajectory there is: on other "+

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/progress"
@@ -185,8 +184,8 @@ func parseEpisodes(flag, text string, n int) (first, end int, err error) {
 		return 0, 0, fmt.Errorf("--%s %s: want A:B for the episodes A, …, B−1, counted from 0", flag, text)
 	}
 	if first >= end || end > n {
-		return 0, 0, fmt.Errorf("--%s %s: the file has %s, want 0 ≤ A < B ≤ %d", flag, text, command.Count(n, "episode",
-			"episodes"), n)
+		return 0, 0, fmt.Errorf("--%s %s: the file has %s, want 0 ≤ A < B ≤ %d", flag, text,
+			progress.Count(n, "episode", "episodes"), n)
 	}
 	return first, end, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
@@ -62,17 +63,10 @@ func of(rows []experiment.Row, demos int, expert float64) []experiment.Row {
 	})
 }
 
-// count is a number of things, in words.
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}
-
 // Table returns the grid at a number of demonstrations: a row for each learner, a column for each expert.
 func (g *Grid) Table(name, title string, demos int) exhibit.Table {
-	t := exhibit.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: title + ", " + count(demos, "demonstration")}
+	t := exhibit.Table{Name: fmt.Sprintf("%s-%d", name, demos),
+		Title: title + ", " + progress.Count(demos, "demonstration", "demonstrations")}
 	for _, expert := range g.Experts {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprint(expert), Name: fmt.Sprintf("expert β = %g",
 			expert), Decimals: 3})
@@ -87,8 +81,8 @@ func (g *Grid) Table(name, title string, demos int) exhibit.Table {
 func (g *Grid) Chart(name, title, label string) exhibit.Chart {
 	c := exhibit.Chart{Name: name, Title: title}
 	for _, demos := range g.Demos {
-		p := exhibit.Panel{Title: count(demos, "demonstration"), XLabel: "learner's β", YLabel: label,
-			LogX: true, Levels: []exhibit.Level{{Name: "as the demonstrator", Y: 0}}}
+		p := exhibit.Panel{Title: progress.Count(demos, "demonstration", "demonstrations"), XLabel: "learner's β",
+			YLabel: label, LogX: true, Levels: []exhibit.Level{{Name: "as the demonstrator", Y: 0}}}
 		for j, expert := range g.Experts {
 			curve := exhibit.Curve{Name: fmt.Sprintf("expert's β = %g", expert)}
 			for i, learner := range g.Learners {
@@ -114,7 +108,7 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 			"two gaps."}}
 	for _, demos := range g.Demos {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("best_%d", demos),
-			Name: "best β, " + count(demos, "demo"), Decimals: 1},
+			Name: "best β, " + progress.Count(demos, "demo", "demos"), Decimals: 1},
 			exhibit.Column{Metric: fmt.Sprintf("advantage_%d", demos), Name: "advantage", Decimals: 3})
 	}
 	for j, expert := range g.Experts {

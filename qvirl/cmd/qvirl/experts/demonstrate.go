@@ -100,8 +100,8 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 		return err
 	}
 	w, r := cmd.OutOrStdout(), set.Returns()
-	fmt.Fprintf(w, "%s: %s of %s, %s, β = %g\n", out, command.Count(len(set.Trajectories), "trajectory",
-		"trajectories"), set.Environment, command.Count(set.Transitions(), "transition", "transitions"), o.Beta)
+	fmt.Fprintf(w, "%s: %s of %s, %s, β = %g\n", out, progress.Count(len(set.Trajectories), "trajectory",
+		"trajectories"), set.Environment, progress.Count(set.Transitions(), "transition", "transitions"), o.Beta)
 	fmt.Fprintf(w, "  return %.2f ± %.2f, from %.2f to %.2f\n", r.Mean, r.Std, r.Min, r.Max)
 	tellStatistics(w, set.Statistics)
 	if failed != nil {

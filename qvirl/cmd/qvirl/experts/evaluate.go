@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 func newEvaluate() *cobra.Command {
@@ -51,7 +51,7 @@ func evaluate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, episodes i
 		return err
 	}
 	defer pool.Close()
-	fmt.Fprintf(cmd.OutOrStdout(), "%s, %s of each policy\n", e.Config.Environment, command.Count(episodes,
+	fmt.Fprintf(cmd.OutOrStdout(), "%s, %s of each policy\n", e.Config.Environment, progress.Count(episodes,
 		"episode", "episodes"))
 	for _, p := range players {
 		v, err := expert.Evaluate(cmd.Context(), pool, p, episodes)
