@@ -63,12 +63,35 @@ func Every(interval time.Duration) func() bool {
 // do in, or compilation, tells nothing of the rest.
 const firstEstimate = 1
 
+// recent is the share of the time so far whose pace is taken for that of the rest: stages differ, and what has turned
+// out to be longer than expected leaves less of the fraction to each of its seconds.
+const recent = 0.25
+
 // Meter tells a listener how far a computation of one unit has come. Its methods may be called from several goroutines.
 type Meter struct {
 	mutex sync.Mutex
 	show  func(Event)
 	unit  string
 	start time.Time
+	marks []mark // of the recent past, the first of them older; in order
+}
+
+// mark is how far a computation had come, of 0..1, after some seconds.
+type mark struct{ seconds, fraction float64 }
+
+// left returns the seconds that are left at the pace of the recent past, or at that of all where nothing was done in it.
+func (m *Meter) left(now mark) float64 {
+	if last := len(m.marks) - 1; last < 0 || now.seconds > (1+recent/16)*m.marks[last].seconds {
+		m.marks = append(m.marks, now)
+	}
+	for len(m.marks) > 1 && m.marks[1].seconds <= (1-recent)*now.seconds {
+		m.marks = m.marks[1:]
+	}
+	then := m.marks[0]
+	if then.seconds > (1-recent)*now.seconds || then.fraction >= now.fraction { // there is no older one, or no progress
+		return Left(now.seconds, now.fraction)
+	}
+	return (now.seconds - then.seconds) * (1 - now.fraction) / (now.fraction - then.fraction)
 }
 
 // NewMeter returns the meter of a computation that begins now, of the given name.
@@ -85,8 +108,8 @@ func (m *Meter) Report(done, total int, status string) {
 	if total > 0 {
 		e.Fraction = min(max(float64(done)/float64(total), 0), 1)
 	}
-	if e.Elapsed >= firstEstimate {
-		e.Left = Left(e.Elapsed, e.Fraction)
+	if left := m.left(mark{e.Elapsed, e.Fraction}); e.Elapsed >= firstEstimate {
+		e.Left = left
 	}
 	m.show(e)
 }

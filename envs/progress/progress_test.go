@@ -10,11 +10,13 @@ import (
 
 func TestMeter(t *testing.T) {
 	var got []Event
-	m := NewMeter(func(e Event) { got = append(got, e) }, "u")
+	show := func(e Event) { got = append(got, e) }
+	m := NewMeter(show, "u")
 	if m.Report(1, 10, "a stage without work"); got[0].Fraction != 0.1 || got[0].Left != 0 {
 		t.Errorf("a tenth at once: %+v, want no estimate of the time left", got[0])
 	}
-	got, m.start = nil, time.Now().Add(-10*time.Second)
+	got, m = nil, NewMeter(show, "u")
+	m.start = m.start.Add(-10 * time.Second)
 	m.Report(1, 4, " loss 3 ")
 	m.Report(7, 4, "")
 	m.Report(1, 0, "")
@@ -31,6 +33,32 @@ func TestMeter(t *testing.T) {
 	}
 	if e := got[3]; e.Kind != Finished || e.Fraction != 1 || e.Done != 1 || e.Out != "there" || e.Elapsed < 10 {
 		t.Errorf("at the end: %+v", e)
+	}
+}
+
+// A computation that makes half of its way in a second and a hundredth of it in each later one has 40 of them left when
+// it has made 0.6 of it. So has one that stands still: nothing is known of its pace but that of all.
+func TestTimeLeftAtTheRecentPace(t *testing.T) {
+	var e Event
+	m := NewMeter(func(now Event) { e = now }, "")
+	report := func(seconds, fraction float64) {
+		m.start = time.Now().Add(-time.Duration(seconds * float64(time.Second)))
+		m.Report(int(1000*fraction), 1000, "")
+	}
+	for i := range 11 {
+		report(1+float64(i), 0.5+0.01*float64(i))
+	}
+	if e.Left < 38 || e.Left > 42 {
+		t.Errorf("%.1f s left, want 40", e.Left)
+	}
+	for i := range 20 {
+		report(11+10*float64(i), 0.6)
+	}
+	if want := Left(201, 0.6); e.Left < want-1 || e.Left > want+1 {
+		t.Errorf("at a standstill %.1f s left, want %.1f", e.Left, want)
+	}
+	if len(m.marks) > 20 {
+		t.Errorf("%d marks of 31 reports", len(m.marks))
 	}
 }
 
