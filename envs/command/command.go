@@ -140,8 +140,8 @@ func checkArguments(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, many := f.Value.(pflag.SliceValue); !many || f.Value.Type() == "float64Slice" {
 			f.Value = &single{Value: f.Value}
-			if f.DefValue == "[]" {
-				f.DefValue = "" // help would show it
+			if f.DefValue == "[]" || f.DefValue == "-1" { // nothing is asked for, which help would show
+				f.DefValue = ""
 			}
 		}
 	})
