@@ -287,11 +287,13 @@ func (o *fitOptions) print(cmd *cobra.Command, result *verdict.Result) error {
 		w = cmd.ErrOrStderr()
 	} else {
 		state := "converged"
-		if !result.Converged {
-			state = "WARNING: NOT CONVERGED: " + result.Reason
-		}
-		if result.Verdict == verdict.NotJudged {
+		switch {
+		case result.Verdict == verdict.NotJudged:
 			state = "not judged"
+		case !result.Converged && result.Returned == o.method && result.Diagnosis != nil:
+			state = "WARNING: NOT TRUSTED: " + result.Reason
+		case !result.Converged:
+			state = "WARNING: NOT CONVERGED: " + result.Reason
 		}
 		fmt.Fprintf(w, "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
 			result.Posterior.Problem().RewardDim(), o.out)

@@ -39,7 +39,7 @@ func TestFitKeepsWhatIsNotTrusted(t *testing.T) {
 	if status != 0 || a.returned != "avril" || a.verdict != "refine" || a.converged || a.arrays["rhat"] != nil {
 		t.Errorf("status %d, returned %q, verdict %q, converged %v", status, a.returned, a.verdict, a.converged)
 	}
-	expect(t, "output", out, "WARNING: NOT CONVERGED: "+a.reason)
+	expect(t, "output", out, "WARNING: NOT TRUSTED: "+a.reason)
 	expect(t, "verdict", errs, "verdict: refine", "not to be relied on")
 	os.Remove("a.npz")
 	status, _, errs = run(t, append(args, "--strict")...)
