@@ -31,6 +31,17 @@ type Figure struct {
 	records            func() [][]string
 }
 
+// words are the figure for those who do not see it: its title, if it has one, and what it shows.
+func (f *Figure) words() string {
+	switch {
+	case f.title == "":
+		return f.description
+	case strings.HasSuffix(f.title, "?"):
+		return f.title + " " + f.description
+	}
+	return f.title + ". " + f.description
+}
+
 // Figure returns the figure itself.
 func (f *Figure) Figure() (*Figure, error) { return f, nil }
 
@@ -73,7 +84,7 @@ func (f *Figure) SVG() ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" `+
 		`width="%d" height="%d" viewBox="0 0 %.5g %.5g" role="img" aria-label="%s">`+"\n<title>%s</title>\n<desc>%s</desc>",
-		w, h, f.width.Points(), f.height.Points(), html.EscapeString(f.title+". "+f.description),
+		w, h, f.width.Points(), f.height.Points(), html.EscapeString(f.words()),
 		html.EscapeString(f.title), html.EscapeString(f.description))
 	out.WriteString(body)
 	return out.Bytes(), nil

@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"fmt"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -31,7 +32,7 @@ func (m Stack) Figure() (*Figure, error) {
 			}
 			rows[i] = append(rows[i], f)
 			width, height = width+f.width, max(height, f.height)
-			k.description += f.description + " "
+			k.description = strings.TrimSpace(k.description + " " + f.description)
 		}
 		k.width, k.bodyHeight = max(k.width, width), k.bodyHeight+height
 		heights = append(heights, height)

@@ -331,3 +331,25 @@ func TestBrokenDrawing(t *testing.T) {
 		}
 	}
 }
+
+// What stands for a figure where it is not seen has no gaps where it has no title, no label and no demonstrations.
+func TestWords(t *testing.T) {
+	plain := Map{Width: 2, Height: 1, Values: []float64{1, 2}}
+	policy := Map{Title: "Where to?", Width: 2, Height: 1, ValueLabel: "reward", Policy: make([]float64, 10),
+		Demonstrations: []mdp.Trajectory{{{State: 0, Action: 1}}}}
+	for want, d := range map[string]Drawing{
+		"Map of 2 × 1 states.": plain,
+		"Where to? Map of 2 × 1 states, reward, 1 demonstrated step, a policy.": policy,
+		"Map of 2 × 1 states. Map of 2 × 1 states.":                             Stack{Rows: [][]Drawing{{plain, plain}}},
+		"Mixing. Draws of 1 chain, 1 quantity.": Traces{"Mixing",
+			[]TracePanel{{"a", [][]float64{{1, 2, 1}}}}},
+	} {
+		f, err := d.Figure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.words(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
