@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -23,7 +24,7 @@ type Drawing interface {
 	Figure() (*Figure, error)
 }
 
-// Figure is a picture that is ready to be written.
+// Figure is a picture that is ready to be written, also by several goroutines at once.
 type Figure struct {
 	title, description string // the description says in words what the figure shows
 	width, height      vg.Length
@@ -152,10 +153,13 @@ func (k card) figure() *Figure {
 	if len(rows) > 0 {
 		top += vg.Length(len(rows))*legendLine + 4
 	}
+	var painting sync.Mutex // gonum's plots are laid out anew each time that they are drawn
 	return &Figure{
 		title: k.title, description: k.description,
 		width: k.width, height: top + k.bodyHeight + 2*cardPad, records: k.records,
 		paint: func(c draw.Canvas) {
+			painting.Lock()
+			defer painting.Unlock()
 			c = draw.Crop(c, cardPad, -cardPad, cardPad, -cardPad)
 			if k.title != "" {
 				c.FillText(bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop)), vg.Point{X: c.Min.X, Y: c.Max.Y},

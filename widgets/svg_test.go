@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -351,5 +352,35 @@ func TestWords(t *testing.T) {
 		if got := f.words(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// Figures that are drawn at once, one of them in two stacks, are drawn as they are one after the other.
+func TestFiguresAreDrawnAtOnce(t *testing.T) {
+	shared, err := exampleELBO().Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures, want := make([]*Figure, 4), make([][]byte, 4)
+	for i := range figures {
+		if figures[i], err = (Stack{Rows: [][]Drawing{{shared}}}).Figure(); err != nil {
+			t.Fatal(err)
+		}
+		if want[i], err = figures[i].SVG(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var group errgroup.Group
+	for i, f := range figures {
+		group.Go(func() error {
+			got, err := f.SVG()
+			if err == nil && !bytes.Equal(got, want[i]) {
+				err = fmt.Errorf("figure %d is another than before", i)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }
