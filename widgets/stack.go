@@ -25,7 +25,10 @@ func (m Stack) Figure() (*Figure, error) {
 		}
 		rows = append(rows, nil)
 		width, height := vg.Length(0), vg.Length(0)
-		for _, d := range row {
+		for j, d := range row {
+			if d == nil {
+				return nil, fmt.Errorf("widgets: Stack.Rows[%d][%d] is nil", i, j)
+			}
 			f, err := d.Figure()
 			if err != nil {
 				return nil, err
