@@ -338,10 +338,11 @@ func TestWords(t *testing.T) {
 	plain := Map{Width: 2, Height: 1, Values: []float64{1, 2}}
 	policy := Map{Title: "Where to?", Width: 2, Height: 1, ValueLabel: "reward", Policy: make([]float64, 10),
 		Demonstrations: []mdp.Trajectory{{{State: 0, Action: 1}}}}
+	twice := Stack{Rows: [][]Drawing{{plain, plain}}}
 	for want, d := range map[string]Drawing{
 		"Map of 2 × 1 states.": plain,
 		"Where to? Map of 2 × 1 states, reward, 1 demonstrated step, a policy.": policy,
-		"Map of 2 × 1 states. Map of 2 × 1 states.":                             Stack{Rows: [][]Drawing{{plain, plain}}},
+		"Map of 2 × 1 states. Map of 2 × 1 states.":                             twice,
 		"Mixing. Draws of 1 chain, 1 quantity.": Traces{"Mixing",
 			[]TracePanel{{"a", [][]float64{{1, 2, 1}}}}},
 	} {

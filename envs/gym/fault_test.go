@@ -53,7 +53,8 @@ func TestFaultsNameTheirEnvironment(t *testing.T) {
 		{"nan", []string{"environment 0 (seed 100)", "observation[1] is NaN"}},
 		{"nan reward", []string{"environment 0 (seed 100)", "the reward is NaN"}},
 		{"vector reward", []string{"environment 0 (seed 100)", "the reward is array([0., 0.]), want a number"}},
-		{"four", []string{"environment 0 (seed 100)", "step returned (", "want (observation, reward, terminated", "0.26"}},
+		{"four", []string{"environment 0 (seed 100)", "step returned (", "want (observation, reward, terminated",
+			"0.26"}},
 		{"shape", []string{"environment 0 (seed 100)", "shape (7,)", "(2,)"}},
 		{"hang", []string{"environments 0 to 1 (seeds 100, 101)", "time limit of 1.5s", "faulty.py", "in step"}},
 	} {
