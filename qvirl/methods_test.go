@@ -15,6 +15,7 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 // corridor is three rooms in a row, of which the last ends the episode; the demonstrator went right twice.
@@ -131,6 +132,9 @@ func TestEveryPosteriorIsKept(t *testing.T) {
 		doubted := &qvirl.Result{Posterior: posts[0], Returned: entry.Name, Verdict: qvirl.DoNotUse, Reason: "a doubt"}
 		if err := qvirl.SaveResult(other, doubted, qvirl.AnswerOptions{Draws: 100}); err != nil {
 			t.Fatal(err)
+		}
+		if ignored, err := problemfile.Ignored(other); err != nil || len(ignored) > 0 {
+			t.Errorf("as a problem, the answer has the strange arrays %v (error %v)", ignored, err)
 		}
 		r, err := qvirl.LoadResult(other)
 		if err != nil || r.Verdict != qvirl.DoNotUse || r.Returned != entry.Name || r.Reason != "a doubt" ||

@@ -165,7 +165,7 @@ func (p curvePanel) validate(field string) error {
 			return refuse(!finite(mark.X) || p.LogX && mark.X <= 0, "%s.X = %g cannot be drawn on this axis", field,
 				mark.X)
 		}), refuse(r != nil && (!(r[0] < r[1]) || math.IsInf(r[1]-r[0], 0) || log.lacks(r[0], r[1])),
-			"%s.YRange = %v is not a range for this axis", field, r))
+			"%s.YRange = %v is not a range for this axis", field, *cmp.Or(r, &[2]float64{})))
 }
 
 // logAxis says what a logarithmic axis is of: 1 of positive numbers, −1 of negative ones by their size, and 0 where the

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -23,12 +24,23 @@ type Drawing interface {
 	Figure() (*Figure, error)
 }
 
-// Figure is a picture that is ready to be written.
+// Figure is a picture that is ready to be written, also by several goroutines at once.
 type Figure struct {
 	title, description string // the description says in words what the figure shows
 	width, height      vg.Length
 	paint              func(draw.Canvas)
 	records            func() [][]string
+}
+
+// words are the figure for those who do not see it: its title, if it has one, and what it shows.
+func (f *Figure) words() string {
+	switch {
+	case f.title == "":
+		return f.description
+	case strings.HasSuffix(f.title, "?"):
+		return f.title + " " + f.description
+	}
+	return f.title + ". " + f.description
 }
 
 // Figure returns the figure itself.
@@ -73,7 +85,7 @@ func (f *Figure) SVG() ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" `+
 		`width="%d" height="%d" viewBox="0 0 %.5g %.5g" role="img" aria-label="%s">`+"\n<title>%s</title>\n<desc>%s</desc>",
-		w, h, f.width.Points(), f.height.Points(), html.EscapeString(f.title+". "+f.description),
+		w, h, f.width.Points(), f.height.Points(), html.EscapeString(f.words()),
 		html.EscapeString(f.title), html.EscapeString(f.description))
 	out.WriteString(body)
 	return out.Bytes(), nil
@@ -141,10 +153,13 @@ func (k card) figure() *Figure {
 	if len(rows) > 0 {
 		top += vg.Length(len(rows))*legendLine + 4
 	}
+	var painting sync.Mutex // gonum's plots are laid out anew each time that they are drawn
 	return &Figure{
 		title: k.title, description: k.description,
 		width: k.width, height: top + k.bodyHeight + 2*cardPad, records: k.records,
 		paint: func(c draw.Canvas) {
+			painting.Lock()
+			defer painting.Unlock()
 			c = draw.Crop(c, cardPad, -cardPad, cardPad, -cardPad)
 			if k.title != "" {
 				c.FillText(bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop)), vg.Point{X: c.Min.X, Y: c.Max.Y},

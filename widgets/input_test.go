@@ -122,7 +122,8 @@ func wrong() []bad {
 			Levels: []Level{{Y: nan}}})},
 		{"Marks[0].X = +Inf", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}},
 			Marks: []Mark{{X: inf}}})},
-		{"YRange", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}}, YRange: &[2]float64{2, 1}})},
+		{"YRange = [2 1] is", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}},
+			YRange: &[2]float64{2, 1}})},
 		{"unit square", Calibration{Panels: []CalibrationPanel{{
 			Curves: []Curve{{X: []float64{0.5}, Y: []float64{1.5}}}}}}},
 		{"no panels", Calibration{}},

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -65,10 +66,9 @@ func (m Map) Figure() (*Figure, error) {
 	tall := barHeight(min(mapHeight, 240), m.ValueLabel)
 	return card{
 		title: m.Title, legend: m.legend(),
-		description: fmt.Sprintf("Map of %d × %d states, %s, %s.", m.Width, m.Height, m.ValueLabel,
-			progress.Count(len(mdp.Flatten(m.Demonstrations)), "demonstrated step", "demonstrated steps")),
-		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
-		bodyHeight: max(mapHeight, tall) + 2, records: m.records,
+		description: m.description(),
+		width:       max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
+		bodyHeight:  max(mapHeight, tall) + 2, records: m.records,
 		body: func(c draw.Canvas) {
 			g := cells{m.Width, m.Height, vg.Point{X: c.Min.X + 1, Y: c.Max.Y}, size}
 			g.fill(c, m.Values, scale)
@@ -99,6 +99,21 @@ func (m Map) validate() error {
 		}
 	}
 	return check.First(err, forEach("Map.Policy", m.Policy, checkProbability))
+}
+
+// description says in words what the map shows.
+func (m Map) description() string {
+	parts := []string{fmt.Sprintf("Map of %d × %d states", m.Width, m.Height)}
+	if m.ValueLabel != "" {
+		parts = append(parts, m.ValueLabel)
+	}
+	if n := len(mdp.Flatten(m.Demonstrations)); n > 0 {
+		parts = append(parts, progress.Count(n, "demonstrated step", "demonstrated steps"))
+	}
+	if m.Policy != nil {
+		parts = append(parts, "a policy")
+	}
+	return strings.Join(parts, ", ") + "."
 }
 
 func (m Map) legend() []legendEntry {

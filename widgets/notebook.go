@@ -114,7 +114,7 @@ func renderFast(d Drawing) (*protocol.DisplayData, error) {
 			maxPicture/1_000_000)
 	}
 	return &protocol.DisplayData{Data: map[protocol.MIMEType]any{
-		protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: f.title + ". " + f.description}}, err
+		protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: f.words()}}, err
 }
 
 // update shows something in the output that goes by the id, in place of what it showed before.

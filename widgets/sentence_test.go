@@ -116,6 +116,7 @@ var worse = func() []bad {
 		{"Taken[4] = 2", spoilt(exampleTrajectory, func(m *Trajectory) { m.Taken[4] = 2 })},
 		{"Stack has no rows", Stack{}},
 		{"Stack.Rows[0] is empty", Stack{Rows: [][]Drawing{{}}}},
+		{"Stack.Rows[1][0] is nil", Stack{Rows: [][]Drawing{{exampleELBO()}, {nil}}}},
 		{"Curves has no panels", Stack{Rows: [][]Drawing{{Curves{}}}}},
 		{"Map: 1000×100 cells", Map{Width: 1000, Height: 100, Values: many}},
 		{"HeatMaps: 100000×1 cells", HeatMaps{Width: 100_000, Height: 1, Columns: []string{"a"},

@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"fmt"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -24,14 +25,17 @@ func (m Stack) Figure() (*Figure, error) {
 		}
 		rows = append(rows, nil)
 		width, height := vg.Length(0), vg.Length(0)
-		for _, d := range row {
+		for j, d := range row {
+			if d == nil {
+				return nil, fmt.Errorf("widgets: Stack.Rows[%d][%d] is nil", i, j)
+			}
 			f, err := d.Figure()
 			if err != nil {
 				return nil, err
 			}
 			rows[i] = append(rows[i], f)
 			width, height = width+f.width, max(height, f.height)
-			k.description += f.description + " "
+			k.description = strings.TrimSpace(k.description + " " + f.description)
 		}
 		k.width, k.bodyHeight = max(k.width, width), k.bodyHeight+height
 		heights = append(heights, height)

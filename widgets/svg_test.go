@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -329,5 +330,58 @@ func TestBrokenDrawing(t *testing.T) {
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want one with %q", err, want)
 		}
+	}
+}
+
+// What stands for a figure where it is not seen has no gaps where it has no title, no label and no demonstrations.
+func TestWords(t *testing.T) {
+	plain := Map{Width: 2, Height: 1, Values: []float64{1, 2}}
+	policy := Map{Title: "Where to?", Width: 2, Height: 1, ValueLabel: "reward", Policy: make([]float64, 10),
+		Demonstrations: []mdp.Trajectory{{{State: 0, Action: 1}}}}
+	twice := Stack{Rows: [][]Drawing{{plain, plain}}}
+	for want, d := range map[string]Drawing{
+		"Map of 2 × 1 states.": plain,
+		"Where to? Map of 2 × 1 states, reward, 1 demonstrated step, a policy.": policy,
+		"Map of 2 × 1 states. Map of 2 × 1 states.":                             twice,
+		"Mixing. Draws of 1 chain, 1 quantity.": Traces{"Mixing",
+			[]TracePanel{{"a", [][]float64{{1, 2, 1}}}}},
+	} {
+		f, err := d.Figure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.words(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Figures that are drawn at once, one of them in two stacks, are drawn as they are one after the other.
+func TestFiguresAreDrawnAtOnce(t *testing.T) {
+	shared, err := exampleELBO().Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures, want := make([]*Figure, 4), make([][]byte, 4)
+	for i := range figures {
+		if figures[i], err = (Stack{Rows: [][]Drawing{{shared}}}).Figure(); err != nil {
+			t.Fatal(err)
+		}
+		if want[i], err = figures[i].SVG(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var group errgroup.Group
+	for i, f := range figures {
+		group.Go(func() error {
+			got, err := f.SVG()
+			if err == nil && !bytes.Equal(got, want[i]) {
+				err = fmt.Errorf("figure %d is another than before", i)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }

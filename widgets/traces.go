@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // Traces shows the draws of several Markov chains, one panel a quantity: chains that have mixed lie over one another.
@@ -68,9 +69,10 @@ func (m Traces) Figure() (*Figure, error) {
 	}
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Draws of %d chains, %d quantities.", chains, len(plots)),
-		bodyHeight:  vg.Length(len(plots))*95 + 20,
-		body:        func(c draw.Canvas) { drawPanels(c, plots, 1) }, records: m.records,
+		description: fmt.Sprintf("Draws of %s, %s.", progress.Count(chains, "chain", "chains"),
+			progress.Count(len(plots), "quantity", "quantities")),
+		bodyHeight: vg.Length(len(plots))*95 + 20,
+		body:       func(c draw.Canvas) { drawPanels(c, plots, 1) }, records: m.records,
 	}.figure(), nil
 }
 

@@ -80,9 +80,6 @@ func EncodeJSON(w io.Writer, v any) error {
 // Check finds out, before the work whose result goes to path, whether Write can write there. It refuses a path that
 // leads to one of the inputs of that work; inputs that do not exist, and empty names, are passed over.
 func Check(path string, inputs ...string) error {
-	if path == "" {
-		return errors.New("the name of the file to write is empty")
-	}
 	f, _, err := create(path)
 	if err != nil {
 		return err
@@ -106,6 +103,9 @@ func Check(path string, inputs ...string) error {
 // create creates a temporary file beside the file that path leads to, target, with the permissions that target is to
 // have.
 func create(path string) (f *os.File, target string, err error) {
+	if path == "" {
+		return nil, "", errors.New("the name of the file to write is empty")
+	}
 	target, former, err := resolve(path)
 	for err == nil {
 		name := fmt.Sprintf(".%s.%08x.tmp", filepath.Base(target), rand.Uint32())

@@ -49,6 +49,12 @@ func TestMissingFolderIsAnError(t *testing.T) {
 	}
 }
 
+func TestAnEmptyNameIsSaidToBeOne(t *testing.T) {
+	if err := WriteBytes("", nil); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("error %v, want one that says that the name is empty", err)
+	}
+}
+
 func content(text string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 }

@@ -53,6 +53,8 @@ func TestFaultsNameTheirEnvironment(t *testing.T) {
 		{"nan", []string{"environment 0 (seed 100)", "observation[1] is NaN"}},
 		{"nan reward", []string{"environment 0 (seed 100)", "the reward is NaN"}},
 		{"vector reward", []string{"environment 0 (seed 100)", "the reward is array([0., 0.]), want a number"}},
+		{"four", []string{"environment 0 (seed 100)", "step returned (", "want (observation, reward, terminated",
+			"0.26"}},
 		{"shape", []string{"environment 0 (seed 100)", "shape (7,)", "(2,)"}},
 		{"hang", []string{"environments 0 to 1 (seeds 100, 101)", "time limit of 1.5s", "faulty.py", "in step"}},
 	} {
@@ -75,6 +77,16 @@ func TestFaultsNameTheirEnvironment(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An environment of before Gym 0.26 is said to be one.
+func TestResetsWithoutInfo(t *testing.T) {
+	p := open(t, faulty(t, "bare reset"))
+	_, err := p.Reset(t.Context(), seedsFrom(100, p.Len()))
+	if err == nil || !strings.Contains(err.Error(),
+		"reset returned array([0., 0.], dtype=float32), want (observation, info), as since Gym 0.26") {
+		t.Errorf("error %v, want one that says what reset returned", err)
 	}
 }
 

@@ -2,6 +2,7 @@
 
 MOST_HISTORY = 1 << 12  # rows
 COPY_ENDED = 77  # exit status of a copy that was asked to end
+SINCE = "as since Gym 0.26"
 WHERE_TO_WRAP = "in the module that registers the environment, or among the Wrappers of gym.Config"
 
 
@@ -21,14 +22,21 @@ class Slot:
         if seed is None:
             generator = getattr(self.env.unwrapped, "_np_random", None)
             self.start = None if generator is None else {"rng": generator.bit_generator.state}
-            observation = self.env.reset()[0]
+            observation = self.first(self.env.reset())
         else:
             self.start = {"seed": seed}
-            observation = self.env.reset(seed=seed)[0]
+            observation = self.first(self.env.reset(seed=seed))
             self.seed = seed
         self.actions, self.since = [], now
         self.over = False
         return observation
+
+    @staticmethod
+    def first(answer):
+        """The observation that an environment's reset returned."""
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise TypeError(f"reset returned {answer!r:.200}, want (observation, info), {SINCE}")
+        return answer[0]
 
 
 def load(name):
@@ -165,7 +173,14 @@ class Worker:
                     continue
                 if slot.over:
                     raise RuntimeError("its episode is over, or has not begun: reset it first")
-                observation, reward, ended, cut, _ = slot.step(actions[i])
+                answer = slot.step(actions[i])
+                try:
+                    observation, reward, ended, cut, _ = answer
+                except (TypeError, ValueError):
+                    raise TypeError(
+                        f"step returned {answer!r:.200}, want (observation, reward, terminated, truncated, info), "
+                        + SINCE
+                    ) from None
                 try:
                     rewards[i] = reward
                 except TypeError:

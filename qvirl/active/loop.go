@@ -76,7 +76,7 @@ func (l *Loop) Validate() error {
 }
 
 // Do takes the runs through all queries. visit is called after 0, 1, … Queries queries with a step of each run; its
-// error ends the loop. The same runs give the same steps, as far as the fits do.
+// error ends the loop. The same runs give the same steps, as far as the fits do. visit and progress may be nil.
 func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps []Step) error,
 	progress irl.Progress) error {
 	if err := l.Validate(); err != nil {
@@ -114,8 +114,10 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 		if err != nil {
 			return fmt.Errorf("active: after %d queries: %w", k, err)
 		}
-		if err := visit(k, steps); err != nil {
-			return err
+		if visit != nil {
+			if err := visit(k, steps); err != nil {
+				return err
+			}
 		}
 		if k == l.Queries {
 			return nil

@@ -256,6 +256,9 @@ func TestLoopErrors(t *testing.T) {
 		context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
+	if err := good.Do(context.Background(), runs, nil, nil); err != nil {
+		t.Errorf("without a visitor: %v", err)
+	}
 	if err := good.Do(context.Background(), []Run{{x.problem, nil, 1}}, none, nil); err == nil ||
 		!strings.Contains(err.Error(), "run 0") {
 		t.Errorf("error %v for a run without an expert", err)

@@ -180,7 +180,7 @@ func TestCVaRPolicyOverLevels(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := math.Inf(-1)
-	for _, alpha := range []float64{1e-6, 1. / 501, 0.05, 0.1, 0.5, 0.9, 0.999, 1} {
+	for _, alpha := range []float64{math.SmallestNonzeroFloat64, 1e-12, 1e-6, 1. / 501, 0.05, 0.1, 0.5, 0.9, 0.999, 1} {
 		r := solve(t, p, rewards, alpha)
 		if r.CVaR < last-0.01 { // the gaps
 			t.Errorf("alpha = %g: CVaR %g is below that of a smaller level, %g", alpha, r.CVaR, last)

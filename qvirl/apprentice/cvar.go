@@ -54,11 +54,12 @@ func CVaRPolicy(p *irl.Problem, rewards *mat.Dense, alpha float64) (*RiskAverse,
 	if err := checkRewards(p, rewards); err != nil {
 		return nil, err
 	}
-	game, err := newGame(p, rewards, alpha)
+	n, _ := rewards.Dims()
+	// the worst alone counts at each level up to 1/n; a tiny one is beyond the interior-point method's precision
+	game, err := newGame(p, rewards, max(alpha, 1/float64(n)))
 	if err != nil {
 		return nil, err
 	}
-	n, _ := rewards.Dims()
 	// the weights of the mean: optimal at alpha = 1, where the polytope of weights has no interior
 	if err := game.bound(slices.Repeat([]float64{1 / float64(n)}, n)); err != nil {
 		return nil, err

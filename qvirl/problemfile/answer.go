@@ -142,6 +142,11 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	return a, nil
 }
 
+// ofAnswers are the names of the arrays that Write adds to those of the problem and of the posterior.
+var ofAnswers = []string{"reward_mean", "reward_std", "reward_cov", "reward_samples", "value_mean", "value_std",
+	"action_probs", "beta_mean", "beta_std", "beta_samples", "rhat", "ess_bulk", "verdict", "returned", "reason",
+	"converged"}
+
 // Write writes the answer, atomically. The folder must exist.
 func (a *Answer) Write(path string) error {
 	p := a.Problem

@@ -97,7 +97,8 @@ func Read(path string) (*irl.Problem, error) {
 }
 
 // Ignored returns the names of the arrays of a problem file that Read makes nothing of, sorted: misspelt ones, and
-// those of a kernel or of a layout of transitions that the file does not have.
+// those of a kernel or of a layout of transitions that the file does not have. An answer is a problem file, too, whose
+// other arrays are not among them.
 func Ignored(path string) ([]string, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
@@ -112,7 +113,13 @@ func Ignored(path string) ([]string, error) {
 	if archive.Has(kernelName) {
 		known = append(known, lengthscale, nugget, stateFeats, rewardFeats)
 	}
-	return slices.DeleteFunc(archive.Names(), func(name string) bool { return slices.Contains(known, name) }), nil
+	answer := archive.Has(posteriorKind)
+	if answer {
+		known = append(known, ofAnswers...)
+	}
+	return slices.DeleteFunc(archive.Names(), func(name string) bool {
+		return slices.Contains(known, name) || answer && strings.HasPrefix(name, posteriorPrefix)
+	}), nil
 }
 
 // bytesOfTransition is the most that reading takes for a transition: the array while it grows, and a place among the

@@ -262,6 +262,16 @@ func TestIgnored(t *testing.T) {
 	if got, err := Ignored(path); err != nil || !slices.Equal(got, want) {
 		t.Errorf("without a kernel: %v (error %v)", got, err)
 	}
+	arrays[posteriorKind], arrays["posterior_samples"] = npz.String("prior"), npz.Scalar(1)
+	for _, name := range ofAnswers {
+		arrays[name] = npz.Scalar(1)
+	}
+	if err := npz.Write(path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Ignored(path); err != nil || !slices.Equal(got, want) {
+		t.Errorf("of an answer: %v (error %v), want %v", got, err, want)
+	}
 	if _, err := Ignored(path + "x"); err == nil {
 		t.Error("no error")
 	}

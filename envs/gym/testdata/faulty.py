@@ -28,7 +28,7 @@ class Faulty(gymnasium.Env):
         self.episodes += 1
         if self.fault == "reset":
             raise ValueError("this reset never succeeds")
-        return self.observe(), {}
+        return self.observe() if self.fault == "bare reset" else (self.observe(), {})
 
     def step(self, action):
         assert self.action_space.contains(action)
@@ -62,6 +62,8 @@ class Faulty(gymnasium.Env):
                 observation[1] = -np.inf
             elif self.fault == "shape":
                 observation = np.zeros(7, np.float32)
+            elif self.fault == "four":
+                return observation, reward, False, {}
             elif self.fault == "print":
                 print("garbage " * 5000, flush=True)
                 os.write(1, b"more garbage" * 1000)
