@@ -141,9 +141,9 @@ func (s *sampling) jumpBetween(reached modes) {
 			all = append(all, o)
 		}
 	}
-	blocks := all.blocks()
+	blocks, goals := all.blocks(), all.goals()
 	for _, k := range s.chains {
-		k.blocks = blocks
+		k.blocks, k.slice.goals = blocks, goals
 	}
 }
 
@@ -203,8 +203,11 @@ func (s *sampling) learnFrom(ctx context.Context, samples *mcmc.Posterior) (more
 	return more, ctx.Err()
 }
 
-// jump jumps in one of the blocks.
+// jump exchanges the values of two goals, and jumps in one of the blocks.
 func (k *chain) jump() {
+	if len(k.slice.goals) > 1 && k.slice.exchange(k.slice.moved(k.at.u, k.rng), &k.at, k.rng) {
+		k.keep()
+	}
 	probs := make([]float64, len(k.blocks))
 	for i, b := range k.blocks {
 		probs[i] = b.share

@@ -187,6 +187,26 @@ func (m modes) shifts() (out shifts) {
 	return out
 }
 
+// goals returns the coordinates of which two exchange their values, or nearly so, from one mode to another: at least
+// half of the way, by its square, is such an exchange. What else differs may be small, or free to differ.
+func (m modes) goals() []int {
+	if len(m) == 0 {
+		return nil
+	}
+	goals, d := make(set, len(m[0].u)), make([]float64, len(m[0].u))
+	for i, a := range m {
+		for _, b := range m[:i] {
+			floats.SubTo(d, b.u, a.u)
+			up, down := floats.MaxIdx(d), floats.MinIdx(d)
+			left := math.Pow(b.u[up]-a.u[down], 2) + math.Pow(b.u[down]-a.u[up], 2)
+			if d[up]*d[up]+d[down]*d[down]-left >= floats.Dot(d, d)/2 {
+				goals[up], goals[down] = true, true
+			}
+		}
+	}
+	return goals.members()
+}
+
 // collinear reports whether two vectors, or one and the opposite of the other, are at most so far from each other.
 func collinear(a, b []float64, distance float64) bool {
 	same, opposite := 0.0, 0.0
