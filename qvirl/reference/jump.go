@@ -133,7 +133,7 @@ func (s *sampling) reach(ctx context.Context, positions [][]float64) (reached mo
 }
 
 // jumpBetween has the chains jump between the modes that are known, and those that they have reached, so that one that
-// is stranded where there is next to nothing of the posterior jumps away from there.
+// is stranded where there is next to nothing of the posterior jumps away from there; and exchange their goals.
 func (s *sampling) jumpBetween(reached modes) {
 	all := slices.Clone(s.found.modes)
 	for _, o := range reached {

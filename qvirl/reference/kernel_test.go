@@ -119,6 +119,10 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 		i := rng.IntN(l.Dim())
 		return [2][]int{{i}, {(i + 1) % l.Dim()}}
 	}
+	moving := newSlice(l)
+	for j := range l.Dim() {
+		moving.goals = append(moving.goals, j)
+	}
 	return map[string]func(at *state, rng *rand.Rand){
 		"Hamiltonian":                    func(at *state, rng *rand.Rand) { plain.move(at, rng) },
 		"Hamiltonian with a mass matrix": func(at *state, rng *rand.Rand) { massive.move(at, rng) },
@@ -126,6 +130,12 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 		"single":                         newSlice(l).single,
 		"sweep":                          newSlice(l).sweep,
 		"sweep with exchanges":           exchanging.sweep,
+		"single, and goals that move": func(at *state, rng *rand.Rand) {
+			for k := 0; k < 8 && l.Dim() > 1; k++ {
+				moving.exchange(moving.moved(at.u, rng), at, rng)
+			}
+			moving.single(at, rng)
+		},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/summary"
 )
 
 // TestPlaces: of explanations in three places, of which one has three, the places are found, and not what two of them
@@ -33,6 +34,18 @@ func TestPlaces(t *testing.T) {
 	slices.SortFunc(members, slices.Compare)
 	if want := [][]int{{0, 1}, {2, 4, 5}, {7}}; !slices.EqualFunc(members, want, slices.Equal) {
 		t.Errorf("places %v, want %v", members, want)
+	}
+}
+
+// TestGoals: what one of three places has, another has in other modes; the last coordinate differs on its own.
+func TestGoals(t *testing.T) {
+	got := modes{{u: []float64{0.1, 5, 0.3, 0, 2}}, {u: []float64{4.8, 0, 0.5, 0.2, 2}}, {u: []float64{0, 0, 0.2, 5, 2}},
+		{u: []float64{0.1, 5, 0.3, 0, -2}}}.goals()
+	if want := []int{0, 1, 3}; !slices.Equal(got, want) {
+		t.Errorf("goals %v, want %v", got, want)
+	}
+	if got := (modes{}).goals(); got != nil {
+		t.Errorf("goals %v of no modes", got)
 	}
 }
 
@@ -265,5 +278,76 @@ func TestClimbsComeToRest(t *testing.T) {
 	u := []float64{0.7, -0.4, 4, 4}
 	if got, want := target.relax(u), []float64{0, 0, 4, 4}; !slices.Equal(got, want) {
 		t.Errorf("at rest %.2f, want %.2f", got, want)
+	}
+}
+
+// TestGoalsMove: in a tree of known transitions an expert goes left at the root, where one of four leaves must be five
+// standard deviations high, and which one nobody knows. The chains pass what it carries on: as fast as this they agree
+// with the posterior of the two values to choose from, whose prior is that of maxima of independent sums.
+func TestGoalsMove(t *testing.T) {
+	const states, inner, discount, beta, own = 15, 7, 0.99, 50.0, 0.15
+	rows, prior := make([][]mdp.Transition, 2*states), irl.IndependentPrior(states, 0, 1)
+	for s := range inner {
+		rows[2*s], rows[2*s+1] = []mdp.Transition{{Next: 2*s + 1, Prob: 1}}, []mdp.Transition{{Next: 2*s + 2, Prob: 1}}
+		prior.Std[s] = own
+	}
+	prior.Mean[2] = 5
+	m, err := mdp.New(states, 2, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Default()
+	c.MaxIterations = 6000
+	post := fit(t, c, &irl.Problem{MDP: m, Prior: prior, Discount: discount, Beta: beta,
+		Demos: []mdp.Step{{State: 0, Action: 0}}})[0]
+	if ok, why := irl.Converged(post); !ok {
+		t.Error(why)
+	}
+	got, err := summary.Of(post, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	const low, step, cells = -4.0, 0.01, 1800
+	at := func(i int) float64 { return low + (float64(i)+0.5)*step }
+	// above returns the probabilities of the cells for r + γ max(x, y), r ~ N(mean, own²), of which x and y have some.
+	above := func(p []float64, mean float64) []float64 {
+		var below float64
+		maximum, out := make([]float64, cells), make([]float64, cells)
+		for i, x := range p {
+			maximum[i] = x * (2*below + x)
+			below += x
+		}
+		for i, x := range maximum {
+			for k := range out {
+				if z := (at(k) - mean - discount*at(i)) / own; x > 0 && math.Abs(z) < 8 {
+					out[k] += x * step * math.Exp(-z*z/2) / (own * math.Sqrt(2*math.Pi))
+				}
+			}
+		}
+		return out
+	}
+	leaf := make([]float64, cells)
+	for i := range leaf {
+		leaf[i] = step * math.Exp(-at(i)*at(i)/2) / math.Sqrt(2*math.Pi)
+	}
+	left, right := above(above(leaf, 0), 0), above(above(leaf, 0), 5)
+	var weight, first, second [2]float64
+	for i, p := range left {
+		for k, q := range right {
+			w := p * q / (1 + math.Exp(-beta*discount*(at(i)-at(k))))
+			for side, v := range []float64{at(i), at(k)} {
+				weight[side], first[side], second[side] = weight[side]+w, first[side]+w*v, second[side]+w*v*v
+			}
+		}
+	}
+	for side := range 2 {
+		mean := first[side] / weight[side]
+		std := math.Sqrt(second[side]/weight[side] - mean*mean)
+		if s := side + 1; !(math.Abs(got.ValueMean[s]-mean) <= 4*got.Error.ValueMean[s]+0.003*std) ||
+			!(math.Abs(got.ValueStd[s]-std) <= 4*got.Error.ValueStd[s]+0.003*std) {
+			t.Errorf("value of state %d: %.4f ± %.4f, sd %.4f ± %.4f; by quadrature %.4f, sd %.4f", s, got.ValueMean[s],
+				got.Error.ValueMean[s], got.ValueStd[s], got.Error.ValueStd[s], mean, std)
+		}
 	}
 }
