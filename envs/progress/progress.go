@@ -79,7 +79,7 @@ type Meter struct {
 // mark is how far a computation had come, of 0..1, after some seconds.
 type mark struct{ seconds, fraction float64 }
 
-// left returns the seconds that are left at the pace of the recent past, or at that of all where nothing was done in it.
+// left returns the seconds that are left at the pace of the recent past, 0 where nothing was done in it.
 func (m *Meter) left(now mark) float64 {
 	if last := len(m.marks) - 1; last < 0 || now.seconds > (1+recent/16)*m.marks[last].seconds {
 		m.marks = append(m.marks, now)
@@ -88,8 +88,11 @@ func (m *Meter) left(now mark) float64 {
 		m.marks = m.marks[1:]
 	}
 	then := m.marks[0]
-	if then.seconds > (1-recent)*now.seconds || then.fraction >= now.fraction { // there is no older one, or no progress
+	switch {
+	case then.seconds > (1-recent)*now.seconds: // there is no older one
 		return Left(now.seconds, now.fraction)
+	case then.fraction >= now.fraction:
+		return 0
 	}
 	return (now.seconds - then.seconds) * (1 - now.fraction) / (now.fraction - then.fraction)
 }

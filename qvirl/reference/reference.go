@@ -8,13 +8,14 @@
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
 // Where β is inferred and both a small and a large one explain the demonstrations, chains cross between the two, too
-// (see ladder), and they jump by Gaussian approximations of the posterior around each explanation of the demonstrations
-// that was found, or around the single one if that is close enough (see modes).
+// (crossing.go). They jump by Gaussian approximations of the posterior around each explanation of the demonstrations
+// that was found, or around the single one if that is close enough, and exchange the rewards of states that are the goal
+// in one explanation or another (modes.go, jump.go).
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
 //
 // Demonstrations that lead to no unknown reward in common make independent subproblems, whose posteriors are sampled by
-// chains of their own and joined (see divide).
+// chains of their own and joined (subproblem.go).
 package reference
 
 import (
