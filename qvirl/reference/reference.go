@@ -9,8 +9,8 @@
 //
 // Where β is inferred and both a small and a large one explain the demonstrations, chains cross between the two, too
 // (crossing.go). They jump by Gaussian approximations of the posterior around each explanation of the demonstrations
-// that was found, or around the single one if that is close enough, and exchange the rewards of states that are the goal
-// in one explanation or another (modes.go, jump.go).
+// that was found, or around the single one if that is close enough, and exchange the rewards of states that are the
+// goal in one explanation or another (modes.go, jump.go).
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
 //
