@@ -39,8 +39,8 @@ func TestPlaces(t *testing.T) {
 
 // TestGoals: what one of three places has, another has in other modes; the last coordinate differs on its own.
 func TestGoals(t *testing.T) {
-	got := modes{{u: []float64{0.1, 5, 0.3, 0, 2}}, {u: []float64{4.8, 0, 0.5, 0.2, 2}}, {u: []float64{0, 0, 0.2, 5, 2}},
-		{u: []float64{0.1, 5, 0.3, 0, -2}}}.goals()
+	got := modes{{u: []float64{0.1, 5, 0.3, 0, 2}}, {u: []float64{4.8, 0, 0.5, 0.2, 2}},
+		{u: []float64{0, 0, 0.2, 5, 2}}, {u: []float64{0.1, 5, 0.3, 0, -2}}}.goals()
 	if want := []int{0, 1, 3}; !slices.Equal(got, want) {
 		t.Errorf("goals %v, want %v", got, want)
 	}
