@@ -41,6 +41,7 @@ type chain struct {
 	trace *mcmc.Trace
 
 	blocks     []block // that it jumps in; nil where there are no modes, or jumps lead nowhere
+	goals      []int   // coordinates any of which may have what another has
 	jumps      float64 // after an iteration's transition, in the mean,
 	jumpCost   float64 // and their multiplications
 	ladder     *ladder // nil where β's posterior has one peak, or β is known

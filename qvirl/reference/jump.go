@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -143,7 +144,7 @@ func (s *sampling) jumpBetween(reached modes) {
 	}
 	blocks, goals := all.blocks(), all.goals()
 	for _, k := range s.chains {
-		k.blocks, k.slice.goals = blocks, goals
+		k.blocks, k.goals = blocks, goals
 	}
 }
 
@@ -205,7 +206,7 @@ func (s *sampling) learnFrom(ctx context.Context, samples *mcmc.Posterior) (more
 
 // jump exchanges the values of two goals, and jumps in one of the blocks.
 func (k *chain) jump() {
-	if len(k.slice.goals) > 1 && k.slice.exchange(k.slice.moved(k.at.u, k.rng), &k.at, k.rng) {
+	if len(k.goals) > 1 && k.slice.exchange(moved(k.goals, k.at.u, k.rng), &k.at, k.rng) {
 		k.keep()
 	}
 	probs := make([]float64, len(k.blocks))
@@ -213,6 +214,21 @@ func (k *chain) jump() {
 		probs[i] = b.share
 	}
 	k.jumpIn(&k.blocks[mdp.Draw(k.rng, probs)])
+}
+
+// moved returns one of several goals, with a probability in proportion to the square of its value, and another. Where
+// these have exchanged their values, the same two are as probable.
+func moved(goals []int, u []float64, rng *rand.Rand) [2][]int {
+	squares := make([]float64, len(goals))
+	for k, j := range goals {
+		squares[k] = u[j] * u[j]
+	}
+	floats.Scale(1/floats.Sum(squares), squares)
+	from, to := mdp.Draw(rng, squares), rng.IntN(len(goals)-1)
+	if to >= from {
+		to++
+	}
+	return [2][]int{goals[from : from+1], goals[to : to+1]}
 }
 
 // jumpIn proposes a draw of the mixture in a block, and accepts it with the probability

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -181,7 +180,6 @@ type slice struct {
 	scan       []int                                // coordinates that single has still to move, or it begins anew
 	near       func(rng *rand.Rand, size int) []int // a random set of coordinates that belong together
 	pair       func(rng *rand.Rand) [2][]int        // two random sets of as many coordinates to exchange; may be nil
-	goals      []int                                // coordinates any of which may have what another has
 }
 
 func newSlice(l Likelihood) *slice {
@@ -219,21 +217,6 @@ func (s *slice) sweep(at *state, rng *rand.Rand) {
 	for range sweepMoves { // the last leaves its position evaluated
 		s.moveIn(s.near(rng, int(math.Exp2(doublings*rng.Float64()))), at, rng)
 	}
-}
-
-// moved returns one of the goals, with a probability in proportion to the square of its value, and another. Where these
-// have exchanged their values, the same two are as probable.
-func (s *slice) moved(u []float64, rng *rand.Rand) [2][]int {
-	squares := make([]float64, len(s.goals))
-	for k, j := range s.goals {
-		squares[k] = u[j] * u[j]
-	}
-	floats.Scale(1/floats.Sum(squares), squares)
-	from, to := mdp.Draw(rng, squares), rng.IntN(len(s.goals)-1)
-	if to >= from {
-		to++
-	}
-	return [2][]int{s.goals[from : from+1], s.goals[to : to+1]}
 }
 
 // exchange proposes that two sets of coordinates exchange their values, which the prior does not mind: which of two

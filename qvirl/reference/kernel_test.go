@@ -119,9 +119,9 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 		i := rng.IntN(l.Dim())
 		return [2][]int{{i}, {(i + 1) % l.Dim()}}
 	}
-	moving := newSlice(l)
-	for j := range l.Dim() {
-		moving.goals = append(moving.goals, j)
+	moving, goals := newSlice(l), make([]int, l.Dim())
+	for j := range goals {
+		goals[j] = j
 	}
 	return map[string]func(at *state, rng *rand.Rand){
 		"Hamiltonian":                    func(at *state, rng *rand.Rand) { plain.move(at, rng) },
@@ -132,7 +132,7 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 		"sweep with exchanges":           exchanging.sweep,
 		"single, and goals that move": func(at *state, rng *rand.Rand) {
 			for k := 0; k < 8 && l.Dim() > 1; k++ {
-				moving.exchange(moving.moved(at.u, rng), at, rng)
+				moving.exchange(moved(goals, at.u, rng), at, rng)
 			}
 			moving.single(at, rng)
 		},
