@@ -4,49 +4,51 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 // kinetic is the kinetic energy ½ pᵀ M⁻¹ p of the Hamiltonian dynamics. Its mass matrix M approximates the posterior's
-// precision, so that the dynamics see a density that is about equally wide in every direction.
-type kinetic struct {
-	inverse blas64.General // M⁻¹, [n, n]
-	factor  blas64.General // lower triangular L with L Lᵀ = M, [n, n]
+// precision, so that the dynamics see a density that is about equally wide in every direction. Where the rewards'
+// precision is diagonal, M joins few coordinates: those of the successors of one state.
+type kinetic struct{ mass *skyline }
+
+// newKinetic returns the kinetic energy whose mass matrix is h/count.
+func newKinetic(t *target, h []float64, count int) (*kinetic, error) {
+	mass, err := newSkyline(t.dim, t.near(), func(i, j int) float64 {
+		return (h[i*t.dim+j] + h[j*t.dim+i]) / (2 * float64(count))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("valuewalk: the mass matrix is %w: the prior or the discount is too extreme", err)
+	}
+	return &kinetic{mass}, nil
 }
 
-func newKinetic(mass *mat.SymDense) (*kinetic, error) {
-	var chol mat.Cholesky
-	if !chol.Factorize(mass) {
-		return nil, fmt.Errorf("valuewalk: the mass matrix is not positive definite to rounding: the prior or the " +
-			"discount is too extreme")
-	}
-	var inverse mat.SymDense
-	if err := chol.InverseTo(&inverse); err != nil {
-		return nil, fmt.Errorf("valuewalk: the mass matrix is ill-conditioned: %w", err)
-	}
-	var lower mat.TriDense
-	chol.LTo(&lower)
-	return &kinetic{mat.DenseCopyOf(&inverse).RawMatrix(), mat.DenseCopyOf(&lower).RawMatrix()}, nil
-}
-
-// velocity writes M⁻¹ p to dst.
-func (m *kinetic) velocity(dst, p []float64) { multiply(dst, m.inverse, p) }
+// velocity writes M⁻¹ p to dst. scratch, as long as they, is overwritten.
+func (m *kinetic) velocity(dst, scratch, p []float64) { m.mass.solve(dst, scratch, p) }
 
 // momentum draws p ~ N(0, M) and returns its kinetic energy. scratch is overwritten.
 func (m *kinetic) momentum(p, scratch []float64, rng *rand.Rand) float64 {
 	for i := range scratch {
 		scratch[i] = rng.NormFloat64()
 	}
-	multiply(p, m.factor, scratch)
+	m.mass.multiply(p, scratch)
 	return 0.5 * floats.Dot(scratch, scratch)
 }
 
-func multiply(dst []float64, a blas64.General, x []float64) {
-	blas64.Gemv(blas.NoTrans, 1, a, blas64.Vector{N: len(x), Data: x, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst,
-		Inc: 1})
+// near returns the coordinates of x in an order in which those of states that transitions join are near each other.
+func (t *target) near() []int {
+	each := t.n / t.mdp.States()
+	place, _ := t.mdp.Numbering()
+	order := make([]int, t.dim)
+	for s, at := range place {
+		for a := range each {
+			order[int(at)*each+a] = s*each + a
+		}
+	}
+	if t.dim > t.n {
+		order[t.n] = t.n // log β
+	}
+	return order
 }
 
 // addCurvature adds to h, [dim·dim], the Gauss–Newton approximation of minus the Hessian of the log density at the last
@@ -160,15 +162,4 @@ func addOuter(h []float64, n int, c float64, a, b sparse) {
 	for k, i := range a.index {
 		b.addTo(h[i*n:(i+1)*n], c*a.value[k])
 	}
-}
-
-// symmetric returns h/count as a symmetric matrix.
-func symmetric(h []float64, n int, count float64) *mat.SymDense {
-	out := mat.NewSymDense(n, nil)
-	for i := 0; i < n; i++ {
-		for j := i; j < n; j++ {
-			out.SetSym(i, j, (h[i*n+j]+h[j*n+i])/(2*count))
-		}
-	}
-	return out
 }

@@ -218,7 +218,7 @@ func (r *refinement) prepare() (err error) {
 		r.base.eval(r.draws.RawRowView(i), grad)
 		r.base.addCurvature(curvature)
 	}
-	r.kinetic, err = newKinetic(symmetric(curvature, r.base.dim, float64(min(curvatureDraws, r.walkers))))
+	r.kinetic, err = newKinetic(r.base, curvature, min(curvatureDraws, r.walkers))
 	return err
 }
 

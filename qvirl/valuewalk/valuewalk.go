@@ -126,7 +126,7 @@ func (w *walk) prepare() error {
 			w.chains = append(w.chains, k)
 		}
 	}
-	m, err := newKinetic(symmetric(curvature, base.dim, float64(max(referenceDraws, w.config.Chains))))
+	m, err := newKinetic(base, curvature, max(referenceDraws, w.config.Chains))
 	for _, k := range w.chains {
 		k.kinetic = m
 	}

@@ -48,6 +48,7 @@ type Walker struct {
 	placed             bool // it has a position
 	at, from           point
 	momentum, velocity []float64
+	scratch            []float64
 
 	curvature []float64 // sum over positions, [Dim, Dim]; nil for none
 	positions int
@@ -69,7 +70,8 @@ func NewWalker(problem *irl.Problem, rng *rand.Rand, trajectory float64) (*Walke
 
 func newWalker(t *target, rng *rand.Rand, trajectory float64, determinant bool) *Walker {
 	k := &Walker{target: t, rng: rng, determinant: determinant, trajectory: trajectory, longest: maxLeapfrog,
-		StepSize: firstStep, momentum: make([]float64, t.dim), velocity: make([]float64, t.dim)}
+		StepSize: firstStep, momentum: make([]float64, t.dim), velocity: make([]float64, t.dim),
+		scratch: make([]float64, t.dim)}
 	for _, p := range []*point{&k.at, &k.from} {
 		p.x, p.grad = make([]float64, t.dim), make([]float64, t.dim)
 	}
@@ -118,7 +120,7 @@ func UseCurvature(walkers []*Walker) error {
 		count += k.positions
 		k.curvature, k.positions = nil, 0
 	}
-	m, err := newKinetic(symmetric(sum, n, float64(count)))
+	m, err := newKinetic(walkers[0].target, sum, count)
 	if err != nil {
 		return err
 	}
@@ -148,7 +150,7 @@ func (k *Walker) Step() (x []float64, integration float64) {
 	steps = min(steps, k.longest)
 	floats.AddScaled(k.momentum, k.StepSize/2, k.at.grad)
 	for l := 1; l <= steps; l++ {
-		k.kinetic.velocity(k.velocity, k.momentum)
+		k.kinetic.velocity(k.velocity, k.scratch, k.momentum)
 		floats.AddScaled(k.at.x, k.StepSize, k.velocity)
 		k.evaluate()
 		if l < steps {
@@ -156,7 +158,7 @@ func (k *Walker) Step() (x []float64, integration float64) {
 		}
 	}
 	floats.AddScaled(k.momentum, k.StepSize/2, k.at.grad)
-	k.kinetic.velocity(k.velocity, k.momentum)
+	k.kinetic.velocity(k.velocity, k.scratch, k.momentum)
 	k.findDet()
 
 	gain := k.at.density - k.from.density + kinetic - 0.5*floats.Dot(k.momentum, k.velocity)
