@@ -58,7 +58,7 @@ func TestEqualsPlainPython(t *testing.T) {
 		steps         int
 		episodes      int // at least so many end
 	}{
-		{lunar, 2, 2, 1000, 20}, {highway, 2, 1, 500, 50}, {pong, 1, 1, 2000, 1}, {invader, 1, 1, 2000, 2},
+		{lunar, 2, 2, 1000, 20}, {highway, 2, 1, 150, 15}, {pong, 1, 1, 2000, 1}, {invader, 1, 1, 2000, 2},
 		{Config{ID: "CartPole-v1"}, 1, 3, 1000, 30},
 		{Config{ID: "FrozenLake-v1", Wrappers: []Wrapper{{Class: "gymnasium.wrappers:FlattenObservation"}}}, 1, 2,
 			100, 5},

@@ -3,6 +3,7 @@
 package gym
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"os"
@@ -31,6 +32,9 @@ func recorded(t *testing.T, c Config, episodes, steps int) *demo.Set {
 	set.Replay = c.Recipe()
 	return set
 }
+
+// frames compares pixels as a whole: millions of them one by one take seconds.
+var frames = cmp.Comparer(bytes.Equal)
 
 // TestReplay: a file of seeds and actions gives the episodes back, to the bit, of frames and of vectors, and an export
 // to plain arrays holds the same.
@@ -61,7 +65,7 @@ func TestReplay(t *testing.T) {
 			if told != c.episodes || len(got.Trajectories) != c.episodes {
 				t.Errorf("%d trajectories, told %d, want %d", len(got.Trajectories), told, c.episodes)
 			}
-			if diff := cmp.Diff(want.Trajectories, got.Trajectories); diff != "" {
+			if diff := cmp.Diff(want.Trajectories, got.Trajectories, frames); diff != "" {
 				t.Fatalf("the replay differs (-want +got):\n%.2000s", diff)
 			}
 			for _, x := range got.Trajectories {
@@ -77,7 +81,7 @@ func TestReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want.Trajectories[1:2], part.Trajectories); diff != "" {
+			if diff := cmp.Diff(want.Trajectories[1:2], part.Trajectories, frames); diff != "" {
 				t.Errorf("the replay of one trajectory differs (-want +got):\n%.2000s", diff)
 			}
 			got.Replay = nil
@@ -88,7 +92,7 @@ func TestReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want.Trajectories, again.Trajectories); diff != "" {
+			if diff := cmp.Diff(want.Trajectories, again.Trajectories, frames); diff != "" {
 				t.Errorf("the export differs (-want +got):\n%.2000s", diff)
 			}
 		})
