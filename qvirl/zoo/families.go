@@ -457,6 +457,32 @@ func roads() *irl.Problem {
 	return p
 }
 
+// trees are binary: each action leads to a part of the world of its own, and the leaves are worth most.
+func trees(b *builder) {
+	tree := func(states int) *irl.Problem {
+		p := &irl.Problem{MDP: moves(states, 2, func(s, a int) int {
+			if next := 2*s + 1 + a; next < states {
+				return next
+			}
+			return -1
+		}, nil), Prior: irl.IndependentPrior(states, 0, 0.3), Discount: 0.95, Beta: 5}
+		for s := states / 2; s < states; s++ {
+			p.Prior.Std[s] = 2
+		}
+		return p
+	}
+	b.add("tree-15", "A binary tree of 15 states; from its root the expert goes left ten times and right once.",
+		tree(15), set(func(p *irl.Problem) { p.Demos = slices.Concat(repeat(10, 0, 0), repeat(1, 0, 1)) }))
+	b.add("tree-31", "A binary tree of 31 states; from its root the expert goes left ten times: one of eight leaves is "+
+		"worth it.", tree(31), set(func(p *irl.Problem) { p.Demos = repeat(10, 0, 0) }))
+	b.add("tree-31-paths", "A binary tree of 31 states with four trajectories from its root to a leaf.", tree(31),
+		simulate(4, 5, nil))
+	b.add("tree-63", "A binary tree of 63 states with thirty steps to the left from its root, and thirty to the right "+
+		"where those lead.", tree(63), set(func(p *irl.Problem) {
+		p.Demos = slices.Concat(repeat(30, 0, 0), repeat(30, 1, 1))
+	}))
+}
+
 // gridworlds are the paper's.
 func gridworlds(b *builder) {
 	for _, size := range []int{3, 5, 8} {

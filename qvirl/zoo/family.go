@@ -26,7 +26,8 @@ func Generate() ([]Case, error) {
 		{"corridor", corridors}, {"scales", scales}, {"offsets", offsets}, {"correlated", correlations},
 		{"kernel", kernels}, {"singular", singular}, {"discount", discounts}, {"rationality", rationalities},
 		{"data", data}, {"improbable", improbable}, {"dynamics", dynamics}, {"size", sizes}, {"pairs", pairs},
-		{"known", known}, {"inferred-beta", inferred}, {"explanations", explanations}, {"gridworld", gridworlds},
+		{"known", known}, {"inferred-beta", inferred}, {"explanations", explanations}, {"tree", trees},
+		{"gridworld", gridworlds},
 	} {
 		b.family = family.name
 		family.add(b)

@@ -2,14 +2,14 @@
 // methods that are independent of the samplers that are judged by them. It tries, in this order,
 //
 //   - quadrature on a tensor grid, where z has at most two dimensions;
-//   - importance sampling from the prior, which is exact sampling where there are no demonstrations, or they say
-//
-// nothing;
+//   - belief propagation on a grid, on binary trees;
+//   - importance sampling from the prior, which is exact sampling where demonstrations say nothing;
 //   - importance sampling from a mixture of Gaussians and the prior, fitted to particles of a sequential Monte Carlo
 //     sampler and adapted;
 //   - elliptical slice sampling from those particles, if a long run of ValueWalk agrees with it.
 //
-// All work in the whitened coordinates z of the prior, R = m + L z. An answer that none can establish is an error.
+// All but belief propagation work in the whitened coordinates z of the prior, R = m + L z. An answer that none can
+// establish is an error.
 package exact
 
 import (
@@ -82,6 +82,11 @@ func Answer(ctx context.Context, given *irl.Problem) (*zoo.Answer, error) {
 func (p *problem) answer(ctx context.Context) (*zoo.Answer, error) {
 	if p.ValueDim() <= 2 {
 		if a, err := p.quadrature(ctx); a != nil || err != nil {
+			return a, err
+		}
+	}
+	if t := newTree(p.Problem); t != nil {
+		if a, err := t.answer(ctx); a != nil || err != nil {
 			return a, err
 		}
 	}

@@ -153,6 +153,52 @@ func TestMethodsAgree(t *testing.T) {
 	}
 }
 
+// Belief propagation agrees with quadrature in plain Go and with importance sampling from the prior; what is no tree is
+// left to them.
+func TestTrees(t *testing.T) {
+	tree := func(states int, demos ...mdp.Step) *irl.Problem {
+		rows := make([][]mdp.Transition, 2*states)
+		for i := range states - 1 {
+			rows[i] = []mdp.Transition{{Next: i + 1, Prob: 1}}
+		}
+		m, err := mdp.New(states, 2, rows, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(states, 0.2, 1), Discount: 0.8, Beta: 2, Demos: demos}
+		p.Prior.Std[1], p.Prior.Mean[states-1] = 0.4, 0.7
+		return p
+	}
+	answer := func(p *irl.Problem) *zoo.Answer {
+		t.Helper()
+		known := newTree(p)
+		if known == nil {
+			t.Fatal("a tree was not recognised")
+		}
+		a, err := known.answer(t.Context())
+		if err != nil || a == nil {
+			t.Fatalf("no answer (%v)", err)
+		}
+		return a
+	}
+	left, right := mdp.Step{}, mdp.Step{Action: 1}
+	small := tree(3, left, left, left, right)
+	within(t, "a tree of 3 states", &answer(small).Summary, plain(t, small, 60), 5)
+	great := tree(7, left, right, right, mdp.Step{State: 2, Action: 1}, mdp.Step{State: 2, Action: 1})
+	s := &sampling{problem: newProblem(t, great), proposal: priorProposal{}, stream: streamPrior}
+	s.centre, s.scale = unit(great)
+	a, err := s.problem.importance(t.Context(), s, 200_000, "")
+	if err != nil || a == nil {
+		t.Fatalf("no answer from the prior (%v)", err)
+	}
+	within(t, "a tree of 7 states", &answer(great).Summary, &a.Summary, 5)
+	for _, name := range []string{"corridor", "two-roads", "beta-corridor", "pairs-ring"} {
+		if newTree(stored(t, name).Problem) != nil {
+			t.Errorf("%s: taken for a tree", name)
+		}
+	}
+}
+
 // Errors of weighted moments are those that repetition shows.
 func TestMomentErrors(t *testing.T) {
 	const repetitions, n = 400, 500

@@ -14,12 +14,24 @@ const (
 	gridAccuracy = 2e-3 // the largest error accepted, in standard deviations of each quantity
 )
 
-// quadrature is the trapezoidal rule on a tensor grid over z, halved until the answer settles, or nil if that takes too
-// many nodes. The errors are the changes from the last grid but one.
+// quadrature is the trapezoidal rule on a tensor grid over z.
 func (p *problem) quadrature(ctx context.Context) (*zoo.Answer, error) {
+	nodes := func(side int) float64 { return math.Pow(float64(side), float64(p.ValueDim())) }
+	return settle(ctx, 128, func(side int) bool { return nodes(side) <= maxNodes }, p.grid,
+		func(e estimates, side int) *zoo.Answer {
+			return &zoo.Answer{Summary: e.summary(p.Problem), EffectiveSize: nodes(side + 1),
+				Recipe: fmt.Sprintf("trapezoidal rule on a grid of %d nodes a side", side+1)}
+		})
+}
+
+// settle halves the intervals of a grid until the estimates do not change any more, and returns answer with the last
+// ones, or nil if that takes more than possible says. The errors are the changes from the last grid but one.
+func settle(ctx context.Context, side int, possible func(side int) bool,
+	grid func(ctx context.Context, side int) (estimates, error),
+	answer func(e estimates, side int) *zoo.Answer) (*zoo.Answer, error) {
 	var last estimates
-	for side := 128; math.Pow(float64(side), float64(p.ValueDim())) <= maxNodes; side *= 2 {
-		e, err := p.grid(ctx, side)
+	for ; possible(side); side *= 2 {
+		e, err := grid(ctx, side)
 		if err != nil {
 			return nil, err
 		}
@@ -27,13 +39,12 @@ func (p *problem) quadrature(ctx context.Context) (*zoo.Answer, error) {
 			worst := 0.0
 			for i := range e.mean {
 				e.meanError[i], e.stdError[i] = math.Abs(e.mean[i]-last.mean[i]), math.Abs(e.std[i]-last.std[i])
-				worst = max(worst, e.meanError[i]/e.std[i], e.stdError[i]/e.std[i])
+				if change := max(e.meanError[i], e.stdError[i]); change > 0 {
+					worst = max(worst, change/e.std[i])
+				}
 			}
 			if worst <= gridAccuracy {
-				nodes := math.Pow(float64(side+1), float64(p.ValueDim()))
-				return &zoo.Answer{Summary: e.summary(p.Problem),
-					Recipe: fmt.Sprintf("trapezoidal rule on a grid of %d nodes a side",
-						side+1), EffectiveSize: nodes}, nil
+				return answer(e, side), nil
 			}
 		}
 		last = e
