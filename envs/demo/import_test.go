@@ -259,6 +259,8 @@ func TestImportNamesTheFault(t *testing.T) {
 		"word":        {"episode,action,obs_0,next_obs_0\n1,0,1,2\n1,0,2,three\n", "line 3: next_obs_0"},
 		"NaN":         {"episode,action,obs_0,next_obs_0\n1,0,NaN,2\n", "line 2: obs_0"},
 		"blank lines": {"episode,action,obs_0,next_obs_0\n\n\n1,0,NaN,2\n", "line 4: obs_0"},
+		"negative action": {"episode,action,obs_0,next_obs_0\n1,-1,1,2\n",
+			"line 2: action is -1; actions count from 0, wherever the environment's begin: subtract"},
 		"half action": {"episode,action,obs_0,next_obs_0\n1,0.5,1,2\n", "line 2: action"},
 		"reward": {"episode,action,obs_0,next_obs_0,reward\n1,0,1,2,much\n",
 			`line 2: reward is "much", want a number of magnitude at most 1e+100; where rewards are not known, leave the ` +
