@@ -50,8 +50,8 @@ func (m Trajectory) validate() error {
 	if err := check.First(
 		refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
 			"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
-		refuse(m.Stride < 0 || m.First < 0 || m.Width < 0, "Trajectory: Stride = %d, First = %d, Width = %d, want none "+
-			"or positive numbers", m.Stride, m.First, m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
+		refuse(m.Stride < 0 || m.First < 0 || m.Width < 0, "Trajectory: Stride = %d, First = %d, Width = %d, want "+
+			"none or positive numbers", m.Stride, m.First, m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
 			"Trajectory has %d pictures of every %d. step, but %d steps", len(m.Pictures), m.stride(), steps),
 		refuse(!(m.Level > 0 && m.Level < 1), "Trajectory.Level = %g is outside (0, 1)", m.Level),
 		forEach("Trajectory.Pictures", m.Pictures, func(field string, p image.Image) error {
@@ -187,8 +187,8 @@ func (m Trajectory) Vega() (map[string]any, error) {
 		}
 	}
 	xs = xs.padded(0.03)
-	return newVega("Trajectory", object{"pictures": pictures, "stride": m.stride(), "first": m.First, "pictureWidth": size.X,
-		"pictureHeight": size.Y, "actions": m.Actions, "title": m.Title, "value": m.value(),
+	return newVega("Trajectory", object{"pictures": pictures, "stride": m.stride(), "first": m.First,
+		"pictureWidth": size.X, "pictureHeight": size.Y, "actions": m.Actions, "title": m.Title, "value": m.value(),
 		"level": math.Round(100 * m.Level), "extent": xs.ends(), "last": m.First + len(m.Taken) - 1,
 		"lastStep": m.First + (len(m.Pictures)-1)*m.stride(), "values": values, "steps": steps})
 }

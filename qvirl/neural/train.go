@@ -146,7 +146,8 @@ func (j *job) exhausted() bool {
 	return true
 }
 
-// sum adds the terms of the steps that are not in the sums yet to them. A figure that is not a number ends the training.
+// sum adds the terms of the steps that are not in the sums yet to them. A figure that is not a number ends the
+// training.
 func (j *job) sum() error {
 	if j.Sums == nil {
 		j.Sums = make([]float64, len(j.runs)*len(j.program.terms))
