@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +39,32 @@ func Main(root *cobra.Command) {
 
 // grace is how long work that EndSoon watches goes on after the command's context has ended.
 const grace = 1500 * time.Millisecond
+
+// Interrupted adds to the error of an interrupted run whether the same command goes on with it: where there is a
+// checkpoint.
+func Interrupted(err error, checkpoint string) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, missing := os.Stat(checkpoint); missing != nil {
+		return fmt.Errorf("%w; nothing was stored yet", err)
+	}
+	return fmt.Errorf("%w; the same command goes on from there", err)
+}
+
+// plain matches words that mean themselves to a shell.
+var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// Quote writes words so that a shell reads them.
+func Quote(words ...string) string {
+	out := slices.Clone(words)
+	for i, w := range words {
+		if !plain.MatchString(w) {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}
 
 // exitKey is the key of what ends the program, in the context of Main's commands.
 type exitKey struct{}
