@@ -176,6 +176,8 @@ func TestImportNamesTheFault(t *testing.T) {
 			a["action"] = npz.Bools([]bool{false, true, false}, 3)
 		}, `array "action": it holds truth values, want integers`},
 		"nothing": {flatArrays(), func(a map[string]npz.Array) { clear(a) }, "it holds no arrays"},
+		"nothing observed": {flatArrays(), func(a map[string]npz.Array) { a["obs"] = npz.Floats(nil, 3, 0) },
+			`array "obs": its shape is [3 0], want at least one number`},
 		"negative": {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 },
 			`array "action": [1] is -1; actions count from 0`},
 		"NaN": {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() },

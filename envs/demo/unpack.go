@@ -128,7 +128,7 @@ func (s *source) rows(name string, n int, r *rounding) (shape []int, data []floa
 	}
 	for _, k := range a.Shape[1:] {
 		if k < 1 {
-			s.fail(name, "its shape is %v", a.Shape)
+			s.fail(name, "its shape is %v, want at least one number in each row", a.Shape)
 		}
 	}
 	return a.Shape[1:], npz.Narrow[float32](a.Data)
