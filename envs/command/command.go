@@ -97,9 +97,14 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	WrapHelp(root)
 	root.Version = cmp.Or(root.Version, version())
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	results := &watched{Writer: stdout}
+	root.SetOut(results)
 	root.SetErr(stderr)
-	switch err := root.ExecuteContext(ctx); {
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = results.err
+	}
+	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
@@ -109,6 +114,20 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		fmt.Fprintln(stderr, "error:", err)
 		return 1
 	}
+}
+
+// watched remembers the first error of a writer, which those who print results do not look at.
+type watched struct {
+	io.Writer
+	err error
+}
+
+func (w *watched) Write(text []byte) (int, error) {
+	n, err := w.Writer.Write(text)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // Columns is how wide help may be.

@@ -228,3 +228,18 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("another error becomes %v", err)
 	}
 }
+
+// full is a writer to a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestResultsThatCannotBeWritten: a command that prints, as most do, without a look at the error has failed.
+func TestResultsThatCannotBeWritten(t *testing.T) {
+	root := &cobra.Command{Use: "x", Run: func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), "a result") }}
+	var stderr strings.Builder
+	if status := Execute(t.Context(), root, nil, full{}, &stderr); status != 1 ||
+		!strings.Contains(stderr.String(), "error: no space left") {
+		t.Errorf("status %d, says %q", status, stderr.String())
+	}
+}
