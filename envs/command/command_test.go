@@ -219,8 +219,10 @@ func TestQuote(t *testing.T) {
 // TestInterrupted: only where there is a checkpoint the same command goes on.
 func TestInterrupted(t *testing.T) {
 	dir, canceled := t.TempDir(), fmt.Errorf("training: %w", context.Canceled)
-	for path, want := range map[string]string{dir: "goes on from there", filepath.Join(dir, "none"): "nothing was stored"} {
-		if err := Interrupted(canceled, path); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
+	for path, want := range map[string]string{dir: "goes on from there",
+		filepath.Join(dir, "none"): "nothing was stored"} {
+		err := Interrupted(canceled, path)
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -236,7 +238,9 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 // TestResultsThatCannotBeWritten: a command that prints, as most do, without a look at the error has failed.
 func TestResultsThatCannotBeWritten(t *testing.T) {
-	root := &cobra.Command{Use: "x", Run: func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), "a result") }}
+	root := &cobra.Command{Use: "x", Run: func(c *cobra.Command, _ []string) {
+		fmt.Fprintln(c.OutOrStdout(), "a result")
+	}}
 	var stderr strings.Builder
 	if status := Execute(t.Context(), root, nil, full{}, &stderr); status != 1 ||
 		!strings.Contains(stderr.String(), "error: no space left") {
