@@ -116,6 +116,15 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	}
 }
 
+// Unwatched returns where a command's results go, for what need not be read, such as how far it has come: if that
+// cannot be written, the command has not failed.
+func Unwatched(c *cobra.Command) io.Writer {
+	if w, ok := c.OutOrStdout().(*watched); ok {
+		return w.Writer
+	}
+	return c.OutOrStdout()
+}
+
 // watched remembers the first error of a writer, which those who print results do not look at.
 type watched struct {
 	io.Writer
