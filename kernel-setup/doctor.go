@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 // finding is one line of the doctor's table.
@@ -140,7 +141,7 @@ func (r report) print(w io.Writer) {
 func privateFinding(l layout, s *state) finding {
 	f := finding{Item: ".birl", Needed: true, Status: "ok", Detail: l.private()}
 	if err := s.claim(l); err != nil {
-		f.Status, f.Detail, f.Mend = "broken", err.Error(), "rm "+quote(l.private())+" && "+mendInstall
+		f.Status, f.Detail, f.Mend = "broken", err.Error(), "rm "+commands.Quote(l.private())+" && "+mendInstall
 	}
 	return f
 }
@@ -240,7 +241,7 @@ print(", ".join(f"{name} {m.version(name)}" for name in ("gymnasium", "box2d", "
 		env:    l.environment("PYGAME_HIDE_SUPPORT_PROMPT=1"),
 		stdout: func(line string) { f.Detail = line }}.run(ctx)
 	if err != nil {
-		f.Status, f.Detail, f.Mend = "broken", err.Error(), "rm -rf "+quote(l.venv())+" && "+mend
+		f.Status, f.Detail, f.Mend = "broken", err.Error(), "rm -rf "+commands.Quote(l.venv())+" && "+mend
 	}
 	return f
 }
@@ -269,7 +270,7 @@ func pluginFinding(ctx context.Context, l layout, p plugin, obstacle string, s *
 	case err == nil && sum == p.sum:
 		f.Detail = fmt.Sprintf("%s %s  %s", p.project, p.version, path)
 	case err == nil:
-		f.Status, f.Detail, f.Mend = "broken", path+" is damaged", "rm -f "+quote(path)+" && "+mend
+		f.Status, f.Detail, f.Mend = "broken", path+" is damaged", "rm -f "+commands.Quote(path)+" && "+mend
 	case obstacle != "":
 		f.Status, f.Detail = "none", obstacle
 	case !wanted:
@@ -284,9 +285,6 @@ func pluginFinding(ctx context.Context, l layout, p plugin, obstacle string, s *
 	}
 	return f
 }
-
-// quote makes a path one word for a shell.
-func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 func backendFindings(ctx context.Context, l layout, say func(string)) []finding {
 	say("compiling a computation, about a minute the first time")

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -34,7 +36,8 @@ compiling, which looks like a leak. The setting suits any process that runs for 
 func runInstalled(cmd *cobra.Command, steps []string, name, folder string, args []string, env ...string) error {
 	var l layout
 	var err error
-	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+	help := slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	if help {
 		l, err = currentLayout()
 	} else {
 		l, err = prepared(cmd.Context(), installer{choose: withEnvs, only: steps})
@@ -48,7 +51,19 @@ func runInstalled(cmd *cobra.Command, steps []string, name, folder string, args 
 	run := exec.Command(l.tool(name), args...)
 	run.Env = l.environment(env...)
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
+	if help { // in which the program calls itself by its own name
+		var text strings.Builder
+		run.Stdout = &text
+		err := runPassing(run)
+		fmt.Fprint(cmd.OutOrStdout(), asCalled(text.String(), name, cmd))
+		return err
+	}
 	return runPassing(run)
+}
+
+// asCalled returns the help of a program with the command that it was called by for its own.
+func asCalled(help, name string, cmd *cobra.Command) string {
+	return strings.ReplaceAll(help, name+" "+cmd.Name(), "go run ./"+cmd.CommandPath())
 }
 
 // buildTool builds a program of the clone.

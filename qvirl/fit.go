@@ -3,6 +3,7 @@ package qvirl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -150,4 +151,9 @@ const summaryDraws = 5000
 
 // Summarise asks a posterior for the means and standard deviations of rewards and optimal values, and for the expert's
 // policy.
-func Summarise(post Posterior) (*Summary, error) { return summary.Of(post, summaryDraws, 1) }
+func Summarise(post Posterior) (*Summary, error) {
+	if post == nil {
+		return nil, errors.New("qvirl: Summarise of a posterior that is nil: want that of a Result without an error")
+	}
+	return summary.Of(post, summaryDraws, 1)
+}

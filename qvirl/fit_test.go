@@ -87,6 +87,9 @@ func TestFitRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"Patience"`) {
 		t.Errorf("an unknown field of the configuration: %v", err)
 	}
+	if _, err := qvirl.Summarise(nil); err == nil || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("a summary of no posterior: %v", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, name := range method.Names(method.Fitters()) {

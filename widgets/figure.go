@@ -145,9 +145,10 @@ func (k card) figure() *Figure {
 	k.width = cmp.Or(k.width, maxWidth)
 	inner := k.width - 2*cardPad
 	rows := legendRows(k.legend, inner)
-	top := vg.Length(0)
-	if k.title != "" {
-		top += titleSize + 8
+	heading := bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop))
+	title, top := wrap(heading, minus(k.title), inner), vg.Length(0)
+	if len(title) > 0 {
+		top += vg.Length(len(title))*titleLine + 5
 	}
 	legendTop := top
 	if len(rows) > 0 {
@@ -161,9 +162,8 @@ func (k card) figure() *Figure {
 			painting.Lock()
 			defer painting.Unlock()
 			c = draw.Crop(c, cardPad, -cardPad, cardPad, -cardPad)
-			if k.title != "" {
-				c.FillText(bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop)), vg.Point{X: c.Min.X, Y: c.Max.Y},
-					minus(k.title))
+			for i, line := range title {
+				c.FillText(heading, vg.Point{X: c.Min.X, Y: c.Max.Y - vg.Length(i)*titleLine}, line)
 			}
 			for i, row := range rows {
 				x := c.Min.X

@@ -45,6 +45,7 @@ const (
 	smallSize  = vg.Length(9)
 	textSize   = vg.Length(9.5)
 	titleSize  = vg.Length(12)
+	titleLine  = titleSize + 3
 	lineWidth  = vg.Length(1.6)
 	thinWidth  = vg.Length(0.6)
 	legendLine = vg.Length(15) // height of a legend row

@@ -23,6 +23,7 @@ type Trajectory struct {
 	Title    string
 	Pictures []image.Image // of every Stride-th step, from the first
 	Stride   int           // 0 means 1
+	First    int           // the number of the first step, where the episode is shown from there
 	Actions  []string      // their names
 	Taken    []int         // the action of each step
 	Values   [][]Interval  // of each step and action
@@ -49,8 +50,8 @@ func (m Trajectory) validate() error {
 	if err := check.First(
 		refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
 			"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
-		refuse(m.Stride < 0 || m.Width < 0, "Trajectory: Stride = %d, Width = %d, want none or positive numbers",
-			m.Stride, m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
+		refuse(m.Stride < 0 || m.First < 0 || m.Width < 0, "Trajectory: Stride = %d, First = %d, Width = %d, want "+
+			"none or positive numbers", m.Stride, m.First, m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
 			"Trajectory has %d pictures of every %d. step, but %d steps", len(m.Pictures), m.stride(), steps),
 		refuse(!(m.Level > 0 && m.Level < 1), "Trajectory.Level = %g is outside (0, 1)", m.Level),
 		forEach("Trajectory.Pictures", m.Pictures, func(field string, p image.Image) error {
@@ -94,14 +95,14 @@ func (m Trajectory) Figure() (*Figure, error) {
 		}
 		step := i * m.stride()
 		s.pictures = append(s.pictures, m.scaled(i))
-		s.captions = append(s.captions, fmt.Sprintf("step %d: %s", step, m.Actions[m.Taken[step]]))
-		marks = append(marks, Mark{X: float64(step)})
+		s.captions = append(s.captions, fmt.Sprintf("step %d: %s", m.First+step, m.Actions[m.Taken[step]]))
+		marks = append(marks, Mark{X: float64(m.First + step)})
 	}
 	band := fmt.Sprintf("%g %% credible", 100*m.Level)
 	value, reward := Curve{Name: m.value() + " of the action taken", Band: band}, Curve{Name: "its reward", Band: band}
 	for i, a := range m.Taken {
 		for c, v := range map[*Curve]Interval{&value: m.Values[i][a], &reward: m.Rewards[i]} {
-			c.X, c.Y = append(c.X, float64(i)), append(c.Y, v.Mean)
+			c.X, c.Y = append(c.X, float64(m.First+i)), append(c.Y, v.Mean)
 			c.Low, c.High = append(c.Low, v.Low), append(c.High, v.High)
 		}
 	}
@@ -173,11 +174,11 @@ func (m Trajectory) Vega() (map[string]any, error) {
 	for t, a := range m.Taken {
 		for k, u := range m.Values[t] {
 			if t%m.stride() == 0 {
-				values.add(t, k, short(u.Mean), short(u.Low), short(u.High))
+				values.add(m.First+t, k, short(u.Mean), short(u.Low), short(u.High))
 			}
 		}
 		r := m.Rewards[t]
-		steps.add(t, a, short(r.Mean), short(r.Low), short(r.High), short(m.Values[t][a].Mean))
+		steps.add(m.First+t, a, short(r.Mean), short(r.Low), short(r.High), short(m.Values[t][a].Mean))
 	}
 	xs := emptySpan()
 	for t := 0; t < len(m.Taken); t += m.stride() {
@@ -186,10 +187,10 @@ func (m Trajectory) Vega() (map[string]any, error) {
 		}
 	}
 	xs = xs.padded(0.03)
-	return newVega("Trajectory", object{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X,
-		"pictureHeight": size.Y, "actions": m.Actions, "title": m.Title, "value": m.value(),
-		"level": math.Round(100 * m.Level), "extent": xs.ends(), "last": len(m.Taken) - 1,
-		"lastStep": (len(m.Pictures) - 1) * m.stride(), "values": values, "steps": steps})
+	return newVega("Trajectory", object{"pictures": pictures, "stride": m.stride(), "first": m.First,
+		"pictureWidth": size.X, "pictureHeight": size.Y, "actions": m.Actions, "title": m.Title, "value": m.value(),
+		"level": math.Round(100 * m.Level), "extent": xs.ends(), "last": m.First + len(m.Taken) - 1,
+		"lastStep": m.First + (len(m.Pictures)-1)*m.stride(), "values": values, "steps": steps})
 }
 
 // ShowTrajectory displays the interactive view of m. JupyterLab draws it, also in a saved notebook, one that it does

@@ -390,7 +390,20 @@ func TestTrajectory(t *testing.T) {
 	if p.count(func(e element) bool { return e.name == "image" }) != 5 || !p.hasText("step 8: left") {
 		t.Error("the figure lacks pictures")
 	}
-	m.Value = "advantage"
+	m.First = 60
+	if spec, err = m.Vega(); err != nil {
+		t.Fatal(err)
+	}
+	if p := parse(t, m); !p.hasText("step 60: left") || !p.hasText("step 68: left") || p.hasText("step 0") {
+		t.Error("the figure does not count its steps from the first one")
+	}
+	if rows := tableOf(t, spec, "values"); rows[3]["t"] != "62" || tableOf(t, spec, "steps")[5]["t"] != "65" {
+		t.Errorf("the view does not count its steps from the first one: %v", rows[3])
+	}
+	if v := named(spec, "signals", "step")["value"]; v != 60. {
+		t.Errorf("the view begins with step %v", v)
+	}
+	m.First, m.Value = 0, "advantage"
 	if spec, err = m.Vega(); err != nil || named(spec, "signals", "value")["value"] != "advantage" {
 		t.Errorf("the view does not call values advantages (error %v)", err)
 	}

@@ -63,7 +63,11 @@ func named(lock *flock.Flock) bool {
 func ClaimFolder(out string) (release func(), err error) {
 	var made []string
 	for dir := out; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return nil, fmt.Errorf("--out %s: %s is a file; want a folder, or a name that is not taken", out, dir)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		made = append(made, dir)

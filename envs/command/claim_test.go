@@ -119,6 +119,20 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
+// TestAFileIsNoFolder: neither is it a folder above.
+func TestAFileIsNoFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "model.npz")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ClaimFolder(file); err == nil || !strings.Contains(err.Error(), "model.npz is a file; want a folder") {
+		t.Errorf("a file: error %v", err)
+	}
+	if _, err := ClaimFolder(filepath.Join(file, "sub")); err == nil || !strings.Contains(err.Error(), "model.npz") {
+		t.Errorf("a folder in a file: error %v", err)
+	}
+}
+
 // TestFoldersMadeForNothingGo: only those that the command made, and that hold nothing.
 func TestFoldersMadeForNothingGo(t *testing.T) {
 	for _, c := range []struct{ had, written, stays bool }{

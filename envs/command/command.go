@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +39,32 @@ func Main(root *cobra.Command) {
 
 // grace is how long work that EndSoon watches goes on after the command's context has ended.
 const grace = 1500 * time.Millisecond
+
+// Interrupted adds to the error of an interrupted run whether the same command goes on with it: where there is a
+// checkpoint.
+func Interrupted(err error, checkpoint string) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, missing := os.Stat(checkpoint); missing != nil {
+		return fmt.Errorf("%w; nothing was stored yet", err)
+	}
+	return fmt.Errorf("%w; the same command goes on from there", err)
+}
+
+// plain matches words that mean themselves to a shell.
+var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// Quote writes words so that a shell reads them.
+func Quote(words ...string) string {
+	out := slices.Clone(words)
+	for i, w := range words {
+		if !plain.MatchString(w) {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}
 
 // exitKey is the key of what ends the program, in the context of Main's commands.
 type exitKey struct{}
@@ -69,9 +97,14 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	WrapHelp(root)
 	root.Version = cmp.Or(root.Version, version())
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	results := &watched{Writer: stdout}
+	root.SetOut(results)
 	root.SetErr(stderr)
-	switch err := root.ExecuteContext(ctx); {
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = results.err
+	}
+	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
@@ -81,6 +114,29 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		fmt.Fprintln(stderr, "error:", err)
 		return 1
 	}
+}
+
+// Unwatched returns where a command's results go, for what need not be read, such as how far it has come: if that
+// cannot be written, the command has not failed.
+func Unwatched(c *cobra.Command) io.Writer {
+	if w, ok := c.OutOrStdout().(*watched); ok {
+		return w.Writer
+	}
+	return c.OutOrStdout()
+}
+
+// watched remembers the first error of a writer, which those who print results do not look at.
+type watched struct {
+	io.Writer
+	err error
+}
+
+func (w *watched) Write(text []byte) (int, error) {
+	n, err := w.Writer.Write(text)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // Columns is how wide help may be.

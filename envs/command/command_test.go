@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -205,5 +206,44 @@ func TestHelpShowsNoEmptyDefault(t *testing.T) {
 	}
 	if status != 0 || strings.Contains(text, "default )") {
 		t.Errorf("status %d, %s", status, text)
+	}
+}
+
+func TestQuote(t *testing.T) {
+	const want = `rm -r ./a-1.npz 'it'\''s here' '' '~' 'é'`
+	if got := Quote("rm", "-r", "./a-1.npz", "it's here", "", "~", "é"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestInterrupted: only where there is a checkpoint the same command goes on.
+func TestInterrupted(t *testing.T) {
+	dir, canceled := t.TempDir(), fmt.Errorf("training: %w", context.Canceled)
+	for path, want := range map[string]string{dir: "goes on from there",
+		filepath.Join(dir, "none"): "nothing was stored"} {
+		err := Interrupted(canceled, path)
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if err := Interrupted(io.EOF, dir); err != io.EOF {
+		t.Errorf("another error becomes %v", err)
+	}
+}
+
+// full is a writer to a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestResultsThatCannotBeWritten: a command that prints, as most do, without a look at the error has failed.
+func TestResultsThatCannotBeWritten(t *testing.T) {
+	root := &cobra.Command{Use: "x", Run: func(c *cobra.Command, _ []string) {
+		fmt.Fprintln(c.OutOrStdout(), "a result")
+	}}
+	var stderr strings.Builder
+	if status := Execute(t.Context(), root, nil, full{}, &stderr); status != 1 ||
+		!strings.Contains(stderr.String(), "error: no space left") {
+		t.Errorf("status %d, says %q", status, stderr.String())
 	}
 }

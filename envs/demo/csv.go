@@ -160,7 +160,10 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 		return fmt.Errorf("episode is %.40q, want an integer", fields[at.episode])
 	}
 	action, err := whole(fields[at.action])
-	if err != nil || action < 0 || action > maxNumbers {
+	if err == nil && action < 0 {
+		return fmt.Errorf("action is %d; %s", action, fromZero)
+	}
+	if err != nil || action > maxNumbers {
 		return fmt.Errorf("action is %.40q, want an integer of at least 0", fields[at.action])
 	}
 	f.episodes, f.actions = append(f.episodes, episode), append(f.actions, action)

@@ -176,6 +176,8 @@ func TestImportNamesTheFault(t *testing.T) {
 			a["action"] = npz.Bools([]bool{false, true, false}, 3)
 		}, `array "action": it holds truth values, want integers`},
 		"nothing": {flatArrays(), func(a map[string]npz.Array) { clear(a) }, "it holds no arrays"},
+		"nothing observed": {flatArrays(), func(a map[string]npz.Array) { a["obs"] = npz.Floats(nil, 3, 0) },
+			`array "obs": its shape is [3 0], want at least one number`},
 		"negative": {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 },
 			`array "action": [1] is -1; actions count from 0`},
 		"NaN": {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() },
@@ -259,6 +261,8 @@ func TestImportNamesTheFault(t *testing.T) {
 		"word":        {"episode,action,obs_0,next_obs_0\n1,0,1,2\n1,0,2,three\n", "line 3: next_obs_0"},
 		"NaN":         {"episode,action,obs_0,next_obs_0\n1,0,NaN,2\n", "line 2: obs_0"},
 		"blank lines": {"episode,action,obs_0,next_obs_0\n\n\n1,0,NaN,2\n", "line 4: obs_0"},
+		"negative action": {"episode,action,obs_0,next_obs_0\n1,-1,1,2\n",
+			"line 2: action is -1; actions count from 0, wherever the environment's begin: subtract"},
 		"half action": {"episode,action,obs_0,next_obs_0\n1,0.5,1,2\n", "line 2: action"},
 		"reward": {"episode,action,obs_0,next_obs_0,reward\n1,0,1,2,much\n",
 			`line 2: reward is "much", want a number of magnitude at most 1e+100; where rewards are not known, leave the ` +

@@ -74,13 +74,15 @@ func (s *source) flags(name string, n int) []bool {
 	return out
 }
 
+// fromZero is what to do about an action that is negative.
+const fromZero = "actions count from 0, wherever the environment's begin: subtract the first of those from all"
+
 // actions reads whole numbers that count from 0.
 func (s *source) actions(name string, n int) []int {
 	out := s.integers(name, n, -maxNumbers, maxNumbers)
 	for i, a := range out {
 		if a < 0 {
-			s.fail(name, "[%d] is %d; actions count from 0, wherever the environment's begin: subtract the first of "+
-				"those from all", i, a)
+			s.fail(name, "[%d] is %d; %s", i, a, fromZero)
 		}
 	}
 	return out
@@ -126,7 +128,7 @@ func (s *source) rows(name string, n int, r *rounding) (shape []int, data []floa
 	}
 	for _, k := range a.Shape[1:] {
 		if k < 1 {
-			s.fail(name, "its shape is %v", a.Shape)
+			s.fail(name, "its shape is %v, want at least one number in each row", a.Shape)
 		}
 	}
 	return a.Shape[1:], npz.Narrow[float32](a.Data)

@@ -3,6 +3,7 @@ package gym
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // DType is the type of an observation's numbers, as NumPy names it.
@@ -96,6 +97,17 @@ func (a Array) Float32() []float32 {
 	return out
 }
 
+// rounded returns the index of the first integer whose float32 may be that of others too, or -1.
+func (a Array) rounded() int {
+	if a.DType.size() < 4 || a.real() {
+		return -1
+	}
+	return slices.IndexFunc(a.Float32(), func(x float32) bool { return math.Abs(float64(x)) >= 1<<24 })
+}
+
+// real reports whether the numbers may be other than integers.
+func (a Array) real() bool { return a.DType == "float32" || a.DType == "float64" }
+
 // Float64 returns the numbers converted to float64, which is exact but for integers beyond 2⁵³.
 func (a Array) Float64() []float64 {
 	out, of := make([]float64, a.Len()), numbers[a.DType]
@@ -107,7 +119,7 @@ func (a Array) Float64() []float64 {
 
 // nan returns the index of the first NaN, or -1.
 func (a Array) nan() int {
-	if a.DType != "float32" && a.DType != "float64" { // integers have none
+	if !a.real() {
 		return -1
 	}
 	of := numbers[a.DType]

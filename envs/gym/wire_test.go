@@ -119,6 +119,26 @@ func TestNaNIsFound(t *testing.T) {
 	}
 }
 
+// TestRoundedIntegersAreRefused: float32 makes 2²⁴ of 2²⁴ + 1 too.
+func TestRoundedIntegersAreRefused(t *testing.T) {
+	le := binary.LittleEndian
+	for _, c := range []struct {
+		a    Array
+		want string
+	}{
+		{Array{DType: "int32", Bytes: le.AppendUint32(le.AppendUint32(nil, 3), 1<<24+1)}, "[1] is about 16777216"},
+		{Array{DType: "int64", Bytes: le.AppendUint64(nil, math.MaxUint64-1<<40)}, "[0] is about -1099511627776"},
+		{Array{DType: "uint32", Bytes: le.AppendUint32(nil, 1<<24-1)}, ""},
+		{Array{DType: "float32", Bytes: le.AppendUint32(nil, math.Float32bits(1<<24))}, ""},
+		{Array{DType: "uint8", Bytes: []byte{255}}, ""},
+	} {
+		err := new(episode).see(c.a, 0)
+		if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: error %v, want one with %q", c.a, err, c.want)
+		}
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []struct {
 		config Config

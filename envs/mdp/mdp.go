@@ -103,8 +103,9 @@ func build(states, actions int, rowOf func(i int) []Transition, initial []float6
 			sum += t.Prob
 		}
 		if len(row) > 0 && sum != 0 && math.Abs(sum-1) > rowTolerance {
-			return nil, fmt.Errorf("mdp: transitions[%d,%d] sums to %g; a row must sum to 1, or be all zero where "+
-				"the episode ends", i/actions, i%actions, sum)
+			return nil, fmt.Errorf("mdp: transitions[%d,%d] sums to %g; a row must sum to 1 within %g, for which "+
+				"float16 is too coarse, or be all zero where the episode ends", i/actions, i%actions, sum,
+				rowTolerance)
 		}
 		first := len(m.next)
 		for _, t := range row {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -86,6 +87,10 @@ func open(name string) (Choice, error) {
 				install)
 		}
 		name = "xla:" + plugins[0]
+	}
+	if kind, _, _ := strings.Cut(name, ":"); kind != "xla" && !slices.Contains(compute.List(), kind) {
+		return Choice{}, fmt.Errorf("backend: there is no %q; want go, xla, or xla:/path/of/plugin.so, or nothing, in "+
+			"--backend and the variable %s", name, compute.ConfigEnvVar)
 	}
 	b, err := newBackend(name)
 	if err != nil {

@@ -96,8 +96,11 @@ func TestNothingIsLoadedUntold(t *testing.T) {
 }
 
 func TestUnknownBackendIsAnError(t *testing.T) {
-	if _, err := Get("abacus"); err == nil || !strings.Contains(err.Error(), "abacus") {
-		t.Errorf("error %v, want one that names the backend", err)
+	for _, name := range []string{"abacus", "abacus:/beads", "XLA"} {
+		t.Setenv("GOMLX_BACKEND", name)
+		if _, err := Get(""); err == nil || !strings.Contains(err.Error(), "there is no \""+name+"\"; want go, xla, ") {
+			t.Errorf("error %v, want one that names the backend and those that there are", err)
+		}
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 )
 
-// checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its
-// curves; one whose context ends loses only those.
+// checkpointEvery is how much work may be lost when a training is killed; one whose context ends loses none. Those that
+// explore an environment also lose what came after the last round.
 const checkpointEvery = 20 * time.Second
 
 // ErrCheckpoint is wrapped by errors about a checkpoint that training cannot go on from.
@@ -39,15 +39,19 @@ func newCheckpoint(dir string, first int, identity string) *checkpoint {
 		last: time.Now()}
 }
 
+// old reports whether a state is to be written by now.
+func (c *checkpoint) old() bool { return c != nil && time.Since(c.last) >= checkpointEvery }
+
 // keep keeps a state, whose parameters nothing changes in place, and writes it to the file if it is the last one or the
 // file is old.
 func (c *checkpoint) keep(s *state, last bool) error {
 	kept := *s
 	kept.Identity = c.identity
 	kept.Curves, kept.Aux, kept.Best = slices.Clone(s.Curves), slices.Clone(s.Aux), slices.Clone(s.Best)
+	kept.Sums = slices.Clone(s.Sums)
 	kept.BestLikelihood, kept.BestPoint = slices.Clone(s.BestLikelihood), slices.Clone(s.BestPoint)
 	c.kept = &kept
-	if last || time.Since(c.last) >= checkpointEvery {
+	if last || c.old() {
 		return c.write()
 	}
 	return nil

@@ -27,9 +27,10 @@ type job struct {
 	sampler    *sampler
 	program    *program
 	heldOut    *heldOut
-	checkpoint *checkpoint // nil for none
-	explorer   *explorer   // nil for none
-	clock      *clock      // of the whole training
+	checkpoint *checkpoint       // nil for none
+	explorer   *explorer         // nil for none
+	clock      *clock            // of the whole training
+	terms      []*tensors.Tensor // of the steps that are not in the sums yet
 
 	state
 }
@@ -43,6 +44,7 @@ type state struct {
 	Moment1        []float32 // [runs, P], of Adam; nil before the first step
 	Moment2        []float32
 	Curves         [][]CurvePoint // by run
+	Sums           []float64      // [runs, terms], over the steps since the curves' last point; nil for none
 	Best           []float32      // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
 	BestLikelihood []float64      // by run
 	BestPoint      []int          // by run, index into Curves
@@ -77,44 +79,58 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 		return err
 	}
 	defer func() { j.explorer.stop(err != nil) }()
-	var terms []*tensors.Tensor // of the steps since the last point
-	defer func() { training.Finalize(terms...) }()
+	defer func() { training.Finalize(j.terms...) }()
 	for j.Step < c.Steps && !j.exhausted() {
-		began, from := time.Now(), j.Step
-		until := min((from/c.ReportEvery+1)*c.ReportEvery, c.Steps)
+		began, start := time.Now(), j.Step
+		from := start - start%c.ReportEvery // the curves' last point, after which a checkpoint may hold steps
+		until := min(from+c.ReportEvery, c.Steps)
 		for j.Step < until {
-			if err := ctx.Err(); err != nil {
-				return errors.Join(err, j.checkpoint.write())
+			err := ctx.Err()
+			if err != nil || j.checkpoint.old() {
+				err = errors.Join(err, j.keep(v, err != nil))
+			}
+			if err != nil {
+				return err
 			}
 			count := min(j.program.unroll(), until-j.Step)
 			figures, err := v.advance(j, count)
 			if err != nil {
 				return err
 			}
-			terms = append(terms, figures)
+			j.terms = append(j.terms, figures)
 			j.Step += count
 		}
-		if err := j.record(v, terms, from); err != nil {
+		if err := j.record(v, from); err != nil {
 			return err
 		}
-		training.Finalize(terms...)
-		terms = terms[:0]
-		report(j.point(float64(until-from) / time.Since(began).Seconds()))
+		report(j.point(float64(until-start) / time.Since(began).Seconds()))
 		if err := j.explorer.step(ctx, v); err != nil {
 			return errors.Join(err, j.checkpoint.write())
 		}
-		if j.checkpoint == nil || !j.explorer.settled() {
-			continue
-		}
-		if err := v.read(&j.state); err != nil {
-			return err
-		}
-		j.Seconds = j.clock.seconds()
-		if err := j.checkpoint.keep(&j.state, j.Step == c.Steps); err != nil {
+		if err := j.keep(v, j.Step == c.Steps); err != nil {
 			return err
 		}
 	}
 	return v.read(&j.state)
+}
+
+// keep keeps the state in the checkpoint, unless training could not go on from it, and writes what is kept if the
+// training ends now.
+func (j *job) keep(v *vectors, now bool) error {
+	switch {
+	case j.checkpoint == nil || j.Step == 0:
+		return nil
+	case !j.explorer.settled():
+		if now {
+			return j.checkpoint.write()
+		}
+		return nil
+	}
+	if err := errors.Join(j.sum(), v.read(&j.state)); err != nil {
+		return err
+	}
+	j.Seconds = j.clock.seconds()
+	return j.checkpoint.keep(&j.state, now)
 }
 
 // exhausted tells whether early stopping ends the training: no run has hope left.
@@ -130,38 +146,53 @@ func (j *job) exhausted() bool {
 	return true
 }
 
-// record adds a point to the curves: averages of the terms of the steps from on. A figure that is not a number ends the
+// sum adds the terms of the steps that are not in the sums yet to them. A figure that is not a number ends the
 // training.
-func (j *job) record(v *vectors, terms []*tensors.Tensor, from int) error {
-	runs, names := len(j.runs), j.program.terms
-	sums := make([]float64, runs*len(names))
-	step := from
-	for _, t := range terms {
+func (j *job) sum() error {
+	if j.Sums == nil {
+		j.Sums = make([]float64, len(j.runs)*len(j.program.terms))
+	}
+	step := j.Step
+	for _, t := range j.terms {
+		step -= t.Shape().Dimensions[0]
+	}
+	for _, t := range j.terms {
 		figures, err := tensors.CopyFlatData[float32](t)
 		if err != nil {
 			return fmt.Errorf("neural: reading the loss: %w", err)
 		}
-		for ; len(figures) > 0; figures = figures[len(sums):] {
-			for i := range sums {
-				sums[i] += float64(figures[i])
+		for ; len(figures) > 0; figures = figures[len(j.Sums):] {
+			for i := range j.Sums {
+				j.Sums[i] += float64(figures[i])
 			}
-			if err := j.checkFinite(figures[:len(sums)], step); err != nil {
+			if err := j.checkFinite(figures[:len(j.Sums)], step); err != nil {
 				return err
 			}
 			step++
 		}
 	}
+	training.Finalize(j.terms...)
+	j.terms = j.terms[:0]
+	return nil
+}
+
+// record adds a point to the curves: averages of the terms of the steps from on.
+func (j *job) record(v *vectors, from int) error {
+	err := j.sum()
+	if err != nil {
+		return err
+	}
+	runs, names := len(j.runs), j.program.terms
 	var likelihood []float64
 	if j.heldOut != nil {
-		var err error
 		if likelihood, err = j.heldOut.logLikelihood(j.program, v); err != nil {
 			return err
 		}
 	}
 	for r := range runs {
-		p := CurvePoint{Step: step, Terms: map[string]float64{}}
+		p := CurvePoint{Step: j.Step, Terms: map[string]float64{}}
 		for i, name := range names {
-			mean := sums[r*len(names)+i] / float64(step-from)
+			mean := j.Sums[r*len(names)+i] / float64(j.Step-from)
 			if i == 0 {
 				p.Loss = mean
 				continue
@@ -173,6 +204,7 @@ func (j *job) record(v *vectors, terms []*tensors.Tensor, from int) error {
 		}
 		j.Curves[r] = append(j.Curves[r], p)
 	}
+	j.Sums = nil
 	return j.keepBest(v, likelihood)
 }
 

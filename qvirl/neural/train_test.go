@@ -252,6 +252,51 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	}
 }
 
+// lasting is a context that ends when it has been asked a number of times whether it has.
+type lasting struct {
+	context.Context
+	times int
+}
+
+func (c *lasting) Err() error {
+	if c.times--; c.times < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestInterruptedBeforeTheFirstPoint: nothing is lost, and the curve is that of a training without an interruption.
+func TestInterruptedBeforeTheFirstPoint(t *testing.T) {
+	c := testConfig()
+	c.Steps, c.ReportEvery = 3*defaultUnroll, 3*defaultUnroll
+	whole := fit(t, c, classifier{}, testTask(2))
+	task := testTask(2)
+	task.Checkpoint = t.TempDir()
+	l, err := NewLearner("test", c, classifier{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.train(&lasting{context.Background(), 2}, nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want that of the context", err)
+	}
+	var resumed atomic.Bool
+	task.Resumed = func() { resumed.Store(true) }
+	again := fit(t, c, classifier{}, task)
+	if !resumed.Load() {
+		t.Error("training did not go on from the step that it had come to")
+	}
+	for r := range again {
+		sameCurve(t, "resumed", again[r].Curve(), whole[r].Curve(), 0)
+		if !slices.Equal(again[r].trained, whole[r].trained) {
+			t.Errorf("run %d: the resumed training ends with other parameters", r)
+		}
+	}
+}
+
 // TestSecondsOutliveAnInterruption: a checkpoint keeps how long training has taken, and the model has all of it.
 func TestSecondsOutliveAnInterruption(t *testing.T) {
 	task := testTask(2)

@@ -142,49 +142,59 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	return a, nil
 }
 
-// ofAnswers are the names of the arrays that Write adds to those of the problem and of the posterior.
-var ofAnswers = []string{"reward_mean", "reward_std", "reward_cov", "reward_samples", "value_mean", "value_std",
-	"action_probs", "beta_mean", "beta_std", "beta_samples", "rhat", "ess_bulk", "verdict", "returned", "reason",
-	"converged"}
+// ofAnswers are the arrays that Write adds to those of the problem and of the posterior; those without data are not
+// written.
+var ofAnswers = map[string]func(a *Answer) npz.Array{
+	"reward_mean":    func(a *Answer) npz.Array { return npz.Floats(a.RewardMean, rewardShape(a.Problem)...) },
+	"reward_std":     func(a *Answer) npz.Array { return npz.Floats(a.RewardStd, rewardShape(a.Problem)...) },
+	"reward_cov":     func(a *Answer) npz.Array { return matrix(a.RewardCov, a.Problem.RewardDim()) },
+	"reward_samples": func(a *Answer) npz.Array { return matrix(a.RewardSamples, rewardShape(a.Problem)...) },
+	"value_mean":     func(a *Answer) npz.Array { return npz.Floats(a.ValueMean, a.Problem.MDP.States()) },
+	"value_std":      func(a *Answer) npz.Array { return npz.Floats(a.ValueStd, a.Problem.MDP.States()) },
+	"action_probs": func(a *Answer) npz.Array {
+		return npz.Floats(a.ActionProbs, a.Problem.MDP.States(), a.Problem.MDP.Actions())
+	},
+	"beta_mean": func(a *Answer) npz.Array { return where(a.Problem.InfersBeta(), npz.Scalar(a.BetaMean)) },
+	"beta_std":  func(a *Answer) npz.Array { return where(a.Problem.InfersBeta(), npz.Scalar(a.BetaStd)) },
+	"beta_samples": func(a *Answer) npz.Array {
+		return where(a.Problem.InfersBeta(), npz.Floats(a.BetaSamples, len(a.BetaSamples)))
+	},
+	"rhat":     func(a *Answer) npz.Array { return npz.Floats(a.RHat, rewardShape(a.Problem)...) },
+	"ess_bulk": func(a *Answer) npz.Array { return npz.Floats(a.ESSBulk, rewardShape(a.Problem)...) },
+	"verdict":  func(a *Answer) npz.Array { return where(a.Verdict != "", npz.String(a.Verdict)) },
+	"returned": func(a *Answer) npz.Array { return where(a.Verdict != "", npz.String(a.Returned)) },
+	"reason":   func(a *Answer) npz.Array { return where(a.Verdict != "", npz.String(a.Reason)) },
+	"converged": func(a *Answer) npz.Array {
+		return where(a.Verdict != "", npz.Array{Data: []float64{npz.Indicator(a.Converged)}, Type: npz.Bool})
+	},
+}
+
+// matrix returns an array of as many rows as the matrix has, of a shape.
+func matrix(m *mat.Dense, row ...int) npz.Array {
+	if m == nil {
+		return npz.Array{}
+	}
+	return npz.Floats(dense(m), append([]int{m.RawMatrix().Rows}, row...)...)
+}
+
+// where returns an array if there is something to write, and nothing otherwise.
+func where(there bool, a npz.Array) npz.Array {
+	if !there {
+		return npz.Array{}
+	}
+	return a
+}
 
 // Write writes the answer, atomically. The folder must exist.
 func (a *Answer) Write(path string) error {
-	p := a.Problem
-	n := p.RewardDim()
-	arrays := arraysOf(p)
+	arrays := arraysOf(a.Problem)
 	if a.Posterior != nil {
 		addPosterior(arrays, a.Posterior)
 	}
-	arrays["reward_mean"] = npz.Floats(a.RewardMean, rewardShape(p)...)
-	arrays["reward_std"] = npz.Floats(a.RewardStd, rewardShape(p)...)
-	if a.RewardCov != nil {
-		arrays["reward_cov"] = npz.Floats(dense(a.RewardCov), n, n)
-	}
-	arrays["value_mean"] = npz.Floats(a.ValueMean, p.MDP.States())
-	arrays["value_std"] = npz.Floats(a.ValueStd, p.MDP.States())
-	arrays["action_probs"] = npz.Floats(a.ActionProbs, p.MDP.States(), p.MDP.Actions())
-	if a.RewardSamples != nil {
-		k, _ := a.RewardSamples.Dims()
-		arrays["reward_samples"] = npz.Floats(dense(a.RewardSamples), rewardShape(p, k)...)
-	}
-	if p.InfersBeta() {
-		arrays["beta_mean"], arrays["beta_std"] = npz.Scalar(a.BetaMean), npz.Scalar(a.BetaStd)
-		if a.BetaSamples != nil {
-			arrays["beta_samples"] = npz.Floats(a.BetaSamples, len(a.BetaSamples))
+	for name, of := range ofAnswers {
+		if array := of(a); array.Data != nil {
+			arrays[name] = array
 		}
-	}
-	if a.RHat != nil {
-		arrays["rhat"] = npz.Floats(a.RHat, rewardShape(p)...)
-	}
-	if a.ESSBulk != nil {
-		arrays["ess_bulk"] = npz.Floats(a.ESSBulk, rewardShape(p)...)
-	}
-	if a.Verdict != "" {
-		arrays["verdict"], arrays["returned"], arrays["reason"] = npz.String(a.Verdict), npz.String(a.Returned),
-			npz.String(a.Reason)
-		converged := npz.Bools([]bool{a.Converged})
-		converged.Shape = nil
-		arrays["converged"] = converged
 	}
 	if err := npz.Write(path, arrays); err != nil {
 		return fmt.Errorf("problemfile: the answer: %w", err)

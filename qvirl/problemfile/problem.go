@@ -114,11 +114,9 @@ func Ignored(path string) ([]string, error) {
 		known = append(known, lengthscale, nugget, stateFeats, rewardFeats)
 	}
 	answer := archive.Has(posteriorKind)
-	if answer {
-		known = append(known, ofAnswers...)
-	}
 	return slices.DeleteFunc(archive.Names(), func(name string) bool {
-		return slices.Contains(known, name) || answer && strings.HasPrefix(name, posteriorPrefix)
+		return slices.Contains(known, name) ||
+			answer && (ofAnswers[name] != nil || strings.HasPrefix(name, posteriorPrefix))
 	}), nil
 }
 

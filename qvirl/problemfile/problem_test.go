@@ -263,7 +263,7 @@ func TestIgnored(t *testing.T) {
 		t.Errorf("without a kernel: %v (error %v)", got, err)
 	}
 	arrays[posteriorKind], arrays["posterior_samples"] = npz.String("prior"), npz.Scalar(1)
-	for _, name := range ofAnswers {
+	for name := range ofAnswers {
 		arrays[name] = npz.Scalar(1)
 	}
 	if err := npz.Write(path, arrays); err != nil {

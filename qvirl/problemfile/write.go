@@ -75,12 +75,12 @@ func arraysOf(p *irl.Problem) map[string]npz.Array {
 	return arrays
 }
 
-// rewardShape returns [S] for state-only and [S,A] for state-action rewards, after the leading dimensions.
-func rewardShape(p *irl.Problem, leading ...int) []int {
+// rewardShape returns [S] for state-only and [S,A] for state-action rewards.
+func rewardShape(p *irl.Problem) []int {
 	if p.StateOnly() {
-		return append(leading, p.MDP.States())
+		return []int{p.MDP.States()}
 	}
-	return append(leading, p.MDP.States(), p.MDP.Actions())
+	return []int{p.MDP.States(), p.MDP.Actions()}
 }
 
 func dense(m mat.Matrix) []float64 { return mat.DenseCopyOf(m).RawMatrix().Data }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-birl/birl/envs/command"
 )
 
 // Kubernetes runs the tasks as pods of an indexed Job, driven by kubectl. The folder of the results lies on the volume
@@ -62,7 +64,7 @@ func (k Kubernetes) manifest(j Job, tasks []int) (string, error) {
 		// the numbers of the tasks are the script's arguments, of which the index chooses one
 		"command": append([]string{"sh", "-c",
 			fmt.Sprintf(`shift "$JOB_COMPLETION_INDEX"; exec %s >>%s/task-"$1".log 2>&1`, j.shell(`"$1"`),
-				quote([]string{filepath.Join(j.Out, LogsDir)})),
+				command.Quote(filepath.Join(j.Out, LogsDir))),
 			"sh"}, words...),
 		"env":          []object{{"name": "GOMAXPROCS", "value": strconv.Itoa(j.CPUs)}},
 		"resources":    resources,

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/process"
 )
 
@@ -33,7 +34,7 @@ const ending = 10 * time.Second
 func (l *Local) Script(j Job) (string, error) {
 	var text strings.Builder
 	for task := 1; task <= j.Tasks; task++ {
-		fmt.Fprintf(&text, "GOMAXPROCS=%d %s\n", j.CPUs, quote(j.command(task)))
+		fmt.Fprintf(&text, "GOMAXPROCS=%d %s\n", j.CPUs, command.Quote(j.command(task)...))
 	}
 	return text.String(), nil
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -45,7 +46,7 @@ func (j Job) command(task int) []string {
 
 // shell is the command in a script, of the task that an expression of the shell names.
 func (j Job) shell(task string) string {
-	return quote(append(slices.Clone(j.Command), "--shard")) + fmt.Sprintf(" %s/%d", task, j.Tasks)
+	return command.Quote(append(slices.Clone(j.Command), "--shard")...) + fmt.Sprintf(" %s/%d", task, j.Tasks)
 }
 
 // Engine is a batch system.
@@ -286,13 +287,4 @@ func tail(path string, lines int) string {
 	}
 	all := strings.Split(string(bytes.TrimSpace(data)), "\n")
 	return "    " + strings.Join(all[max(len(all)-lines, 0):], "\n    ")
-}
-
-// quote writes words so that a shell reads them.
-func quote(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-	}
-	return strings.Join(out, " ")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -109,6 +110,11 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 	}
 	var kept []cost.Cost
 	if o.out != "" {
+		release, err := command.ClaimFolder(o.out)
+		if err != nil {
+			return err
+		}
+		defer release()
 		if kept, err = cost.Read(o.out); err != nil {
 			return err
 		}

@@ -52,6 +52,18 @@ func TestBenchOfNothing(t *testing.T) {
 	}
 }
 
+// TestBenchLooksAtItsFolderFirst: before anything is measured, which may take hours.
+func TestBenchLooksAtItsFolderFirst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "costs")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := run(t, "bench", "--sizes", "16", "--methods", "blackjax", "--out", file)
+	if status != 1 || !strings.Contains(errs, "costs is a file; want a folder") {
+		t.Errorf("status %d, %q", status, errs)
+	}
+}
+
 // TestBenchWithoutSizesShowsWhatIsStored, and draws it.
 func TestBenchWithoutSizesShowsWhatIsStored(t *testing.T) {
 	dir := t.TempDir()

@@ -369,7 +369,7 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 // listen returns who is told how far a command has come: a person, or a program that reads JSON.
 func listen(cmd *cobra.Command, asJSON bool) func(progress.Event) {
 	if asJSON {
-		return progress.JSON(cmd.OutOrStdout())
+		return progress.JSON(command.Unwatched(cmd))
 	}
 	return progress.Terminal(cmd.ErrOrStderr())
 }

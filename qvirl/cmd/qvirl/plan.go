@@ -226,7 +226,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	defer pool.Close()
-	defer command.EndSoon(ctx, stderr, func(err error) error { return interrupted(err, run) })()
+	defer command.EndSoon(ctx, stderr, func(err error) error { return command.Interrupted(err, run) })()
 	if note := c.Learner.CutsOff(pool.Spec()); note != "" {
 		fmt.Fprintln(stderr, "note:", note)
 	}
@@ -241,7 +241,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 			}
 		}})
 	if err != nil {
-		return interrupted(err, run)
+		return command.Interrupted(err, run)
 	}
 	if err := out.Save(o.out); err != nil {
 		return err
@@ -277,7 +277,7 @@ func (o *planOptions) notes(m *planning.Model, demonstrated, planned float64, c 
 	if demonstrated > 2*planned {
 		note("%.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by the planned rewards, "+
 			"to stay among states like the demonstrated ones is worth as much. Compare it with the model that it was "+
-			"planned on: qvirl rollout --model %s", 100*demonstrated, 100*planned, o.model)
+			"planned on: qvirl rollout --model %s", 100*demonstrated, 100*planned, command.Quote(o.model))
 	}
 	if w := m.Worth(); c.Rollouts > 0 && w.Plan < w.Rollouts {
 		note("by the planned rewards the plan is worth %.2f, and the apprentice of the model that it was planned on "+

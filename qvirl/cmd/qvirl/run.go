@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -184,7 +185,7 @@ func summarise(w io.Writer, r *experiment.Record, out string) {
 			strings.Join(missing, ", "))
 		return
 	}
-	fmt.Fprintf(w, "tables and figures: qvirl report %s --from %s\n", r.Experiment, out)
+	fmt.Fprintf(w, "tables and figures: qvirl report %s --from %s\n", r.Experiment, command.Quote(out))
 }
 
 // completeNames completes the names of experiments in shells.

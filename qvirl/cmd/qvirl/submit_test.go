@@ -18,9 +18,9 @@ func TestSubmitDryRun(t *testing.T) {
 		"kubernetes": {"--image", "i", "--claim", "c", "--mount", here}}
 	for engine, parts := range map[string][]string{
 		"slurm": {`#SBATCH "--array=1-9"`, `#SBATCH "--partition=short"`, `"$SLURM_ARRAY_TASK_ID"/9`,
-			"/d/config.json'"},
+			"/d/config.json --shard"},
 		"kubernetes": {`"completions": 9`, `"claimName": "c"`, "/d/logs"},
-		"local":      {"GOMAXPROCS=2", "'--shard' '9/9'"},
+		"local":      {"GOMAXPROCS=2", "--shard 9/9"},
 	} {
 		status, out, errs := run(t, append([]string{"submit", "fake", "--scale", "paper", "--engine", engine, "--tasks",
 			"16", "--cpus", "2", "--out", "d", "--config", "c.json", "--dry-run"}, flags[engine]...)...)

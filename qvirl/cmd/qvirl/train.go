@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,7 +216,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		}
 	}
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(),
-		func(err error) error { return interrupted(err, task.Checkpoint) })()
+		func(err error) error { return command.Interrupted(err, task.Checkpoint) })()
 	meter := progress.NewMeter(listener, o.method)
 	task.Resumed = noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
 	model, err := o.learn(cmd, method, task, meter.Report)
@@ -316,7 +315,7 @@ func (o *trainOptions) learn(cmd *cobra.Command, method neural.Method, task *neu
 		return nil, fmt.Errorf("%w, or give --force", err)
 	}
 	if err != nil {
-		return nil, interrupted(err, task.Checkpoint)
+		return nil, command.Interrupted(err, task.Checkpoint)
 	}
 	return model, nil
 }
@@ -348,18 +347,6 @@ func (o *trainOptions) given(flags *pflag.FlagSet) []byte {
 	}
 	text, _ := json.Marshal(map[string]any{"Training": training}) // of a number and a text
 	return text
-}
-
-// interrupted adds to the error of an interrupted run whether the same command goes on with it: where there is a
-// checkpoint.
-func interrupted(err error, checkpoint string) error {
-	if !errors.Is(err, context.Canceled) {
-		return err
-	}
-	if _, missing := os.Stat(checkpoint); missing != nil {
-		return fmt.Errorf("%w; nothing was stored yet", err)
-	}
-	return fmt.Errorf("%w; the same command goes on from there", err)
 }
 
 // noteResumption returns what says, once, where a run goes on from.

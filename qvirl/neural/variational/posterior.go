@@ -24,6 +24,9 @@ type Posterior struct {
 
 // NewPosterior returns the posterior of a model that was trained with an Objective.
 func NewPosterior(m *neural.Fitted) (*Posterior, error) {
+	if m == nil {
+		return nil, fmt.Errorf("variational: the model is nil: want one of %s", Name)
+	}
 	o, ok := m.Objective().(Objective)
 	if !ok {
 		return nil, fmt.Errorf("variational: want a model of %s, got one of %s, which has no posterior over rewards",

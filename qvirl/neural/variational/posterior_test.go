@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -138,6 +139,12 @@ func TestUnitsOfRewardsDoNotMatterPerBeta(t *testing.T) {
 				t.Errorf("%d steps: value %d has mean %g, and %g", c.steps, k, values[0].Mean[k], other)
 			}
 		}
+	}
+}
+
+func TestPosteriorOfNoModel(t *testing.T) {
+	if _, err := NewPosterior(nil); err == nil || !strings.Contains(err.Error(), "the model is nil") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -162,7 +162,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		return fmt.Errorf("%w, as with --force", err)
 	}
 	if err != nil {
-		return err
+		return command.Interrupted(err, run)
 	}
 	if err := e.Write(out); err != nil {
 		return err
