@@ -473,8 +473,8 @@ func trees(b *builder) {
 	}
 	b.add("tree-15", "A binary tree of 15 states; from its root the expert goes left ten times and right once.",
 		tree(15), set(func(p *irl.Problem) { p.Demos = slices.Concat(repeat(10, 0, 0), repeat(1, 0, 1)) }))
-	b.add("tree-31", "A binary tree of 31 states; from its root the expert goes left ten times: one of eight leaves is "+
-		"worth it.", tree(31), set(func(p *irl.Problem) { p.Demos = repeat(10, 0, 0) }))
+	b.add("tree-31", "A binary tree of 31 states; from its root the expert goes left ten times: one of eight leaves "+
+		"is worth it.", tree(31), set(func(p *irl.Problem) { p.Demos = repeat(10, 0, 0) }))
 	b.add("tree-31-paths", "A binary tree of 31 states with four trajectories from its root to a leaf.", tree(31),
 		simulate(4, 5, nil))
 	b.add("tree-63", "A binary tree of 63 states with thirty steps to the left from its root, and thirty to the right "+

@@ -96,8 +96,7 @@ func (t *tree) grid(ctx context.Context, side int) (estimates, error) {
 		z := (r - t.Prior.Mean[s]) / t.Prior.Std[s]
 		return math.Exp(-z * z / 2)
 	}
-	// likelihood[d + side] is that of a state's demonstrations where its children's values differ by d steps, left minus
-	// right.
+	// likelihood[d + side] is of a state's demonstrations where its left child's value is d steps above the right's
 	likelihood := make([][]float64, states)
 	logProb := make([]float64, 2*side+1) // of the left action, likewise
 	for d := range logProb {
