@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -35,10 +36,10 @@ type chain struct {
 	unroot      *mat.Dense        // L⁻¹ of a dense L that is square and not singular
 	walkCost    float64           // work of a leapfrog step of the walk
 
-	share [kernels]float64 // probability of each kernel in an iteration
-	cost  float64          // multiplications of an iteration
-	ridge float64          // standard deviation of log c of scale moves, where β is inferred
-	trace *mcmc.Trace
+	share   [kernels]float64 // probability of each kernel in an iteration
+	cost    float64          // multiplications of an iteration
+	origins [][]float64      // of scale moves, where β is inferred
+	trace   *mcmc.Trace
 
 	blocks     []block // that it jumps in; nil where there are no modes, or jumps lead nowhere
 	goals      []int   // coordinates any of which may have what another has
@@ -127,8 +128,21 @@ func (k *chain) walk() float64 {
 	return accept
 }
 
-// rescale proposes z → c z and β → β/c with log c ~ N(0, ridge²), along which the likelihood of a zero prior mean is
-// constant. The Jacobian is c^k, and c is as probable as 1/c.
+// origins returns the positions z about which scale moves scale: that of the prior's mean, and that of R = 0, or of the
+// rewards nearest to it that the prior allows.
+func (t *Target) origins() [][]float64 {
+	out := [][]float64{make([]float64, t.k)}
+	nothing := &irl.Samples{Reward: mat.NewDense(1, t.n, nil)}
+	if u, err := t.whiten(nothing); err == nil { // its numbers are finite
+		out = append(out, u[:t.k])
+	}
+	return out
+}
+
+// rescale proposes z → o + c (z − o) and β → β/c, about one origin o or the other. About that of R = 0 this is R → c R,
+// along which the likelihood is constant. The Jacobian is c^k, and c is as probable as 1/c:
+//
+//	log c ~ N(0, 1/(k + ‖o‖²)).
 func (k *chain) rescale() {
 	if k.at.known < likelihoodToo {
 		k.at.evaluate(k.target, likelihoodToo)
@@ -136,8 +150,11 @@ func (k *chain) rescale() {
 	before := newState(len(k.at.u))
 	before.copyFrom(&k.at)
 	size := k.target.k
-	log := k.ridge * k.rng.NormFloat64()
-	floats.Scale(math.Exp(log), k.at.u[:size])
+	origin := k.origins[k.rng.IntN(len(k.origins))]
+	log := k.rng.NormFloat64() / math.Sqrt(float64(size)+floats.Dot(origin, origin))
+	for j, o := range origin {
+		k.at.u[j] = o + math.Exp(log)*(k.at.u[j]-o)
+	}
 	k.at.u[size] -= log / k.target.problem.BetaLogStd
 	k.at.evaluate(k.target, likelihoodToo)
 	gain := k.at.logDensity() - before.logDensity() + float64(size)*log

@@ -217,6 +217,8 @@ func TestKernelsOnProblems(t *testing.T) {
 		"β 1e4":    {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1e4, Demos: toEnd[:1]},
 		"β inferred": {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1, BetaLogStd: 0.5,
 			Demos: toEnd},
+		"β inferred, mean": {MDP: m, Prior: irl.Prior{Mean: []float64{2, -1}, Std: []float64{1, 2}}, Discount: 0.9,
+			Beta: 1, BetaLogStd: 0.5, Demos: toEnd},
 	} {
 		exact := quadrature(t, p)
 		for kernel, kernelName := range []string{"Hamiltonian", "slice", "walk"} {

@@ -21,7 +21,6 @@ package reference
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -222,6 +221,10 @@ func (s *sampling) prepare(ctx context.Context) error {
 	}
 	var starts [][]float64
 	starts, s.found = base.farStarts(ctx, mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
+	var origins [][]float64
+	if s.problem.InfersBeta() {
+		origins = base.origins()
+	}
 	var ladder *ladder
 	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
 		rng := mcmc.Stream(s.config.Seed, hash, scanStream)
@@ -236,7 +239,7 @@ func (s *sampling) prepare(ctx context.Context) error {
 		t := base.Clone()
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
-			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder}
+			origins: origins, ladder: ladder}
 		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}
