@@ -36,10 +36,10 @@ type chain struct {
 	unroot      *mat.Dense        // L⁻¹ of a dense L that is square and not singular
 	walkCost    float64           // work of a leapfrog step of the walk
 
-	share   [kernels]float64 // probability of each kernel in an iteration
-	cost    float64          // multiplications of an iteration
-	origins [][]float64      // of scale moves, where β is inferred
-	trace   *mcmc.Trace
+	share  [kernels]float64 // probability of each kernel in an iteration
+	cost   float64          // multiplications of an iteration
+	origin []float64        // of scale moves, where β is inferred
+	trace  *mcmc.Trace
 
 	blocks     []block // that it jumps in; nil where there are no modes, or jumps lead nowhere
 	goals      []int   // coordinates any of which may have what another has
@@ -128,41 +128,69 @@ func (k *chain) walk() float64 {
 	return accept
 }
 
-// origins returns the positions z about which scale moves scale: that of the prior's mean, and that of R = 0, or of the
-// rewards nearest to it that the prior allows.
-func (t *Target) origins() [][]float64 {
-	out := [][]float64{make([]float64, t.k)}
-	nothing := &irl.Samples{Reward: mat.NewDense(1, t.n, nil)}
-	if u, err := t.whiten(nothing); err == nil { // its numbers are finite
-		out = append(out, u[:t.k])
+// origin returns the position z of rewards that say nothing, or of those nearest to them that the prior allows: R = 0,
+// or where no episode ends the constant that is nearest to the prior's mean.
+func (t *Target) origin() []float64 {
+	at := func(reward float64) []float64 {
+		constant := mat.NewDense(1, t.n, nil)
+		floats.AddConst(reward, constant.RawMatrix().Data)
+		u, err := t.whiten(&irl.Samples{Reward: constant})
+		if err != nil { // a number that is not finite
+			return make([]float64, t.k)
+		}
+		return u[:t.k]
 	}
-	return out
+	nothing := at(0)
+	m := t.problem.MDP
+	for i := range m.States() * m.Actions() {
+		if m.Ends(i/m.Actions(), i%m.Actions()) {
+			return nothing
+		}
+	}
+	slope := floats.SubTo(make([]float64, t.k), at(1), nothing) // of z in the constant
+	if size := floats.Dot(slope, slope); size > 0 {
+		floats.AddScaled(nothing, -floats.Dot(slope, nothing)/size, slope)
+	}
+	return nothing
 }
 
-// rescale proposes z → o + c (z − o) and β → β/c, about one origin o or the other. About that of R = 0 this is R → c R,
-// along which the likelihood is constant. The Jacobian is c^k, and c is as probable as 1/c:
-//
-//	log c ~ N(0, 1/(k + ‖o‖²)).
+// rescale makes a transition of slice sampling with stepping out (Neal, 2003, "Slice sampling") of log c, where
+// z → o + c (z − o) and β → β/c about the origin o. Where that is R → c R, as with every prior that fixes no reward,
+// the likelihood is constant on the way. The Jacobian is c^k.
 func (k *chain) rescale() {
 	if k.at.known < likelihoodToo {
 		k.at.evaluate(k.target, likelihoodToo)
 	}
-	before := newState(len(k.at.u))
-	before.copyFrom(&k.at)
-	size := k.target.k
-	origin := k.origins[k.rng.IntN(len(k.origins))]
-	log := k.rng.NormFloat64() / math.Sqrt(float64(size)+floats.Dot(origin, origin))
-	for j, o := range origin {
-		k.at.u[j] = o + math.Exp(log)*(k.at.u[j]-o)
+	from, size := append([]float64(nil), k.at.u...), k.target.k
+	density := func(log float64) float64 {
+		for j, o := range k.origin {
+			k.at.u[j] = o + math.Exp(log)*(from[j]-o)
+		}
+		k.at.u[size] = from[size] - log/k.target.problem.BetaLogStd
+		k.at.evaluate(k.target, likelihoodToo)
+		return k.at.logDensity() + float64(size)*log
 	}
-	k.at.u[size] -= log / k.target.problem.BetaLogStd
-	k.at.evaluate(k.target, likelihoodToo)
-	gain := k.at.logDensity() - before.logDensity() + float64(size)*log
-	if math.Log(k.rng.Float64()) < gain {
-		k.keep()
-		return
+	floor := k.at.logDensity() - k.rng.ExpFloat64()
+	low := -k.rng.Float64()
+	high := low + 1
+	for density(low) > floor {
+		low--
 	}
-	k.at.copyFrom(&before)
+	for density(high) > floor {
+		high++
+	}
+	for { // until the bracket has shrunk to what is above the floor, or to the present position
+		log := low + (high-low)*k.rng.Float64()
+		if density(log) > floor || high-low < 1e-14 {
+			k.keep()
+			return
+		}
+		if log < 0 {
+			low = log
+		} else {
+			high = log
+		}
+	}
 }
 
 // sample makes an iteration: a transition of a kernel drawn by the shares, or where nothing was demonstrated a draw of

@@ -221,9 +221,9 @@ func (s *sampling) prepare(ctx context.Context) error {
 	}
 	var starts [][]float64
 	starts, s.found = base.farStarts(ctx, mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
-	var origins [][]float64
+	var origin []float64
 	if s.problem.InfersBeta() {
-		origins = base.origins()
+		origin = base.origin()
 	}
 	var ladder *ladder
 	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
@@ -239,7 +239,7 @@ func (s *sampling) prepare(ctx context.Context) error {
 		t := base.Clone()
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
-			origins: origins, ladder: ladder}
+			origin: origin, ladder: ladder}
 		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}
