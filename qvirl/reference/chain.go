@@ -155,8 +155,8 @@ func (t *Target) origin() []float64 {
 }
 
 // rescale makes a transition of slice sampling with stepping out (Neal, 2003, "Slice sampling") of log c, where
-// z → o + c (z − o) and β → β/c about the origin o. Where that is R → c R, as with every prior that fixes no reward,
-// the likelihood is constant on the way. The Jacobian is c^k.
+// z → o + c (z − o) and β → β/c about the origin o. Unless the prior fixes a reward, all differences of values are c
+// times what they were, and the likelihood is constant on the way. The Jacobian is c^k.
 func (k *chain) rescale() {
 	if k.at.known < likelihoodToo {
 		k.at.evaluate(k.target, likelihoodToo)
