@@ -48,7 +48,7 @@ type Target struct {
 	rewardG  []float64     // scratch: ∂ log-likelihood / ∂R, [n]
 
 	temperature float64   // of the expert who plans softly instead (see soften); 0 for none
-	soft        []float64 // his policy at the last evaluation, [S·A]
+	soft        []float64 // its policy at the last evaluation, [S·A]
 
 	spent float64 // multiplications so far, but for the solver's
 }
