@@ -47,7 +47,7 @@ type Target struct {
 	valueG   []float64     // scratch: ∂ log-likelihood / ∂V, [S]
 	rewardG  []float64     // scratch: ∂ log-likelihood / ∂R, [n]
 
-	temperature float64   // of the expert who plans softly instead (see soften); 0 for none
+	temperature float64   // of the expert that plans softly instead (see soften); 0 for none
 	soft        []float64 // its policy at the last evaluation, [S·A]
 
 	spent float64 // multiplications so far, but for the solver's
