@@ -16,6 +16,7 @@
 //	avril       an earlier variational method
 //	apprentice  policies for a posterior; active: queries; metric: distances
 //	problemfile problems and posteriors in files; inferencedata: ArviZ's; method: the names of methods
+//	zoo         small problems with exact answers, to judge methods by
 //	portrait    what the explorer of package widgets shows; loo: how well posteriors foresee single steps
 //	neural      learners from observations instead of states
 //	experiment  the experiments, from configuration to rows

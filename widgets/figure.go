@@ -77,6 +77,7 @@ func (f *Figure) SVG() ([]byte, error) {
 		return nil, fmt.Errorf("widgets: drawing %q gave a broken SVG", f.title)
 	}
 	body = strings.ReplaceAll(body, "font-family:Liberation Sans", "font-family:"+fontFallback)
+	body = strings.ReplaceAll(body, "data:image/jpg;", "data:image/png;") // gonum writes PNG under another name
 	if drawn := noCoordinates.ReplaceAllString(body, ""); strings.Contains(drawn, "NaN") ||
 		strings.Contains(drawn, "Inf") {
 		return nil, fmt.Errorf("widgets: drawing %q gave coordinates that are not finite", f.title)

@@ -476,3 +476,19 @@ func TestStack(t *testing.T) {
 		t.Errorf("numbers: %v\n%s", err, text)
 	}
 }
+
+// A picture in an SVG document is called what its bytes are: viewers that believe its name show nothing otherwise.
+func TestPicturesAreCalledPNG(t *testing.T) {
+	f, err := exampleTrajectory().Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, named, found := strings.Cut(string(svg), "data:image/png;base64,")
+	if !found || !strings.HasPrefix(named, "iVBORw0KGgo") || strings.Contains(string(svg), "image/jpg") {
+		t.Error("no picture that is called a PNG and is one")
+	}
+}

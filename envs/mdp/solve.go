@@ -113,13 +113,13 @@ const (
 	softTolerance  = 1e-6 // of the temperature
 )
 
-// SolveSoft returns the optimal values of an agent who is paid temperature · H(π(·|s)) for the entropy of what he does
-// (Ziebart, 2010), and his policy [S·A]:
+// SolveSoft returns the optimal values of an agent that is paid temperature · H(π(·|s)) for the entropy of what it does
+// (Ziebart, 2010), and its policy [S·A]:
 //
 //	V(s) = temperature · log Σ_a exp(Q(s,a) / temperature),   π(a|s) = exp((Q(s,a) − V(s)) / temperature),
 //
 // by policy iteration from the values of the last solution until none changes by more than 10⁻⁶ of the temperature.
-// Greedy is his likeliest action. Both are valid until the next call.
+// Greedy is its likeliest action. Both are valid until the next call.
 func (o *Solver) SolveSoft(reward []float64, temperature float64) (*Solution, []float64, error) {
 	if !(temperature > 0) {
 		return nil, nil, fmt.Errorf("mdp: temperature = %g, want a positive number", temperature)

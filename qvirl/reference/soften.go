@@ -13,10 +13,10 @@ const (
 	hardest = 1. / 32
 )
 
-// soften returns tries from a mode towards what explains the demonstrations of an expert who plans softly. A value is
+// soften returns tries from a mode towards what explains the demonstrations of an expert that plans softly. A value is
 // that of the best action, and what does not pay has no share in it: where an explanation pays only as a whole, such as
-// several rewards that must all be high, no reward alone changes the likelihood, or none without loss. An expert who is
-// paid for the entropy of what he does (see mdp.Solver.SolveSoft) goes everywhere a little: the gradient of his
+// several rewards that must all be high, no reward alone changes the likelihood, or none without loss. An expert that
+// is paid for the entropy of what it does (see mdp.Solver.SolveSoft) goes everywhere a little: the gradient of its
 // likelihood tells which rewards share in explanations far out, and climbs lead towards them, from one temperature to
 // the next.
 func (e *explorer) soften(from *mode) (tries []try) {

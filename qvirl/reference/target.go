@@ -47,8 +47,8 @@ type Target struct {
 	valueG   []float64     // scratch: ∂ log-likelihood / ∂V, [S]
 	rewardG  []float64     // scratch: ∂ log-likelihood / ∂R, [n]
 
-	temperature float64   // of the expert who plans softly instead (see soften); 0 for none
-	soft        []float64 // his policy at the last evaluation, [S·A]
+	temperature float64   // of the expert that plans softly instead (see soften); 0 for none
+	soft        []float64 // its policy at the last evaluation, [S·A]
 
 	spent float64 // multiplications so far, but for the solver's
 }

@@ -53,6 +53,7 @@ func (s *site) costs(column string, decimals int) (string, error) {
 			methods = append(methods, name)
 		}
 	}
+	sizes = slices.DeleteFunc(sizes, func(size string) bool { return column == "ratio" && base[size] == 0 })
 	slices.SortStableFunc(sizes, func(a, b string) int { // shorter numbers are smaller
 		return len(a) - len(b)
 	})
@@ -66,7 +67,6 @@ func (s *site) costs(column string, decimals int) (string, error) {
 			v, ok := cells[[2]string{name, size}]
 			cell := "–"
 			if column == "ratio" {
-				ok = ok && base[size] > 0
 				v /= base[size]
 			}
 			if ok {

@@ -401,3 +401,13 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 		t.Errorf("an unknown field: %v", err)
 	}
 }
+
+// A table of ratios has no column of sizes at which there is nothing to compare with.
+func TestRatiosHaveABase(t *testing.T) {
+	s := &site{root: root}
+	for column, want := range map[string]bool{"ratio": false, "processor_seconds": true} {
+		if got, err := s.costs(column, 1); err != nil || strings.Contains(got, "10000 states") != want {
+			t.Errorf("%s: %v, 10,000 states %t, want %t:\n%s", column, err, !want, want, got)
+		}
+	}
+}

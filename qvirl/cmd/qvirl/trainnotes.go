@@ -112,8 +112,8 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) bool {
 			"%s; store them in smaller units, or %s\n", unseen, some(small), standardised)
 	}
 	if len(large) > 0 {
-		fmt.Fprintf(w, "note: features of order one that are beyond %d in more than a tenth of the states, where the "+
-			"networks see them saturate: %s; %s\n", saturated, some(large), standardised)
+		fmt.Fprintf(w, "note: the networks see features of order one saturate at %d, and these (counted from 0) are "+
+			"beyond it in more than a tenth of the states: %s; %s\n", saturated, some(large), standardised)
 	}
 	return len(small)+len(large) > 0
 }
