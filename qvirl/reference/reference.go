@@ -7,10 +7,11 @@
 //     coordinate at a time and of sets that are neighbours;
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
-// Where β is inferred and both a small and a large one explain the demonstrations, chains cross between the two, too
-// (crossing.go). They jump by Gaussian approximations of the posterior around each explanation of the demonstrations
-// that was found, or around the single one if that is close enough, and exchange the rewards of states that are the
-// goal in one explanation or another (modes.go, jump.go).
+// Where β is inferred, slices scale it and the rewards together, which demonstrations seldom tell apart (chain.go), and
+// where both a small and a large one explain the demonstrations, chains cross between the two (crossing.go). They jump
+// by Gaussian approximations of the posterior around each explanation of the demonstrations that was found, or around
+// the single one if that is close enough, and exchange the rewards of states that are the goal in one explanation or
+// another (modes.go, jump.go).
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
 //
