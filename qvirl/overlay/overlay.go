@@ -85,6 +85,13 @@ func JSON(config any, object []byte) error {
 		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 			return fmt.Errorf("%w: %s", Err, typeError(wrong))
 		}
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			line := 1 + bytes.Count(object[:min(int(syntax.Offset), len(object))], []byte("\n"))
+			return fmt.Errorf("%w: line %d: %w", Err, line, err)
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%w: it ends before its JSON object does: a brace or a quotation mark is missing", Err)
+		}
 		return fmt.Errorf("%w: %w", Err, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
