@@ -162,35 +162,25 @@ func (k *chain) rescale() {
 		k.at.evaluate(k.target, likelihoodToo)
 	}
 	from, size := append([]float64(nil), k.at.u...), k.target.k
-	density := func(log float64) float64 {
+	floor := k.at.logDensity() - k.rng.ExpFloat64()
+	above := func(log float64) bool {
 		for j, o := range k.origin {
 			k.at.u[j] = o + math.Exp(log)*(from[j]-o)
 		}
 		k.at.u[size] = from[size] - log/k.target.problem.BetaLogStd
 		k.at.evaluate(k.target, likelihoodToo)
-		return k.at.logDensity() + float64(size)*log
+		return k.at.logDensity()+float64(size)*log > floor
 	}
-	floor := k.at.logDensity() - k.rng.ExpFloat64()
 	low := -k.rng.Float64()
 	high := low + 1
-	for density(low) > floor {
+	for above(low) {
 		low--
 	}
-	for density(high) > floor {
+	for above(high) {
 		high++
 	}
-	for { // until the bracket has shrunk to what is above the floor, or to the present position
-		log := low + (high-low)*k.rng.Float64()
-		if density(log) > floor || high-low < 1e-14 {
-			k.keep()
-			return
-		}
-		if log < 0 {
-			low = log
-		} else {
-			high = log
-		}
-	}
+	shrink(low+(high-low)*k.rng.Float64(), low, high, k.rng, above)
+	k.keep()
 }
 
 // sample makes an iteration: a transition of a kernel drawn by the shares, or where nothing was demonstrated a draw of

@@ -253,21 +253,26 @@ func (s *slice) moveIn(coordinates []int, at *state, rng *rand.Rand) {
 	}
 	floor := at.logLikelihood - rng.ExpFloat64()
 	angle := 2 * math.Pi * rng.Float64()
-	low, high := angle-2*math.Pi, angle
-	for {
+	shrink(angle, angle-2*math.Pi, angle, rng, func(angle float64) bool {
 		sin, cos := math.Sincos(angle)
 		for _, i := range coordinates {
 			at.u[i] = s.from[i]*cos + s.nu[i]*sin
 		}
 		at.evaluate(s.likelihood, likelihoodToo)
-		if at.logLikelihood > floor || high-low < 1e-14 { // or the bracket has shrunk to the present position
-			return
-		}
-		if angle < 0 {
-			low = angle
+		return at.logLikelihood > floor
+	})
+}
+
+// shrink goes to x and, until it is above the floor of a slice there, to draws from the bracket (low, high), whose end
+// on that side each draw becomes (Neal, 2003, "Slice sampling"): in the end, the bracket has shrunk to 0, the position
+// that the transition begins at.
+func shrink(x, low, high float64, rng *rand.Rand, above func(x float64) bool) {
+	for !above(x) && high-low >= 1e-14 {
+		if x < 0 {
+			low = x
 		} else {
-			high = angle
+			high = x
 		}
-		angle = low + (high-low)*rng.Float64()
+		x = low + (high-low)*rng.Float64()
 	}
 }
