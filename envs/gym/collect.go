@@ -66,7 +66,7 @@ func (e *episode) see(observation Array, stack int) error {
 		if err := demo.CheckObservation(numbers); err != nil {
 			return fmt.Errorf("observation%w", err)
 		}
-		if i := observation.rounded(); i >= 0 {
+		if i := observation.rounded(numbers); i >= 0 {
 			return fmt.Errorf("observation[%d] is about %.0f; integers beyond 2²⁴ are rounded in demonstrations, "+
 				"which hold float32: have the environment count from a start, or give digits apart", i, numbers[i])
 		}

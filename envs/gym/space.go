@@ -97,12 +97,13 @@ func (a Array) Float32() []float32 {
 	return out
 }
 
-// rounded returns the index of the first integer whose float32 may be that of others too, or -1.
-func (a Array) rounded() int {
+// rounded returns the index of the first integer whose float32, of those that Float32 returned, may be that of others
+// too, or -1.
+func (a Array) rounded(numbers []float32) int {
 	if a.DType.size() < 4 || a.real() {
 		return -1
 	}
-	return slices.IndexFunc(a.Float32(), func(x float32) bool { return math.Abs(float64(x)) >= 1<<24 })
+	return slices.IndexFunc(numbers, func(x float32) bool { return math.Abs(float64(x)) >= 1<<24 })
 }
 
 // real reports whether the numbers may be other than integers.
