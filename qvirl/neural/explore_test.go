@@ -74,16 +74,9 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 
 	task := exploringTask(&dreamer{})
 	task.Checkpoint = t.TempDir()
-	l, err := NewLearner("test", c, classifier{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, j := newTestJob(t, c, classifier{}, task)
 	ctx, cancel := context.WithCancel(context.Background())
-	err = j.train(ctx, func(p Point) {
+	err := j.train(ctx, func(p Point) {
 		if p.Step == 30 { // the state of step 20, where a round was taken up, is kept
 			cancel()
 		}

@@ -134,14 +134,7 @@ func TestExplorersDrawSuccessors(t *testing.T) {
 	// a state that was kept goes on with the successors of the auxiliary trajectories
 	task := exploring()
 	task.Checkpoint = t.TempDir()
-	l, err := NewLearner("test", c, follower{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, j := newTestJob(t, c, follower{}, task)
 	ctx, cancel := context.WithCancel(context.Background())
 	_ = j.train(ctx, func(p Point) {
 		if p.Step == 30 {

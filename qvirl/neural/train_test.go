@@ -194,16 +194,9 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	task.Checkpoint = t.TempDir()
 	var resumed atomic.Int32
 	task.Resumed = func() { resumed.Add(1) }
-	l, err := NewLearner("test", c, classifier{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, j := newTestJob(t, c, classifier{}, task)
 	ctx, cancel := context.WithCancel(context.Background())
-	err = j.train(ctx, func(p Point) {
+	err := j.train(ctx, func(p Point) {
 		if p.Step == 30 {
 			cancel()
 		}
@@ -252,6 +245,20 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	}
 }
 
+// newTestJob returns a learner, and its job of two runs of a task.
+func newTestJob(t *testing.T, c Config, o Objective, task *Task) (*Learner, *job) {
+	t.Helper()
+	l, err := NewLearner("test", c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, j
+}
+
 // lasting is a context that ends when it has been asked a number of times whether it has.
 type lasting struct {
 	context.Context
@@ -272,14 +279,7 @@ func TestInterruptedBeforeTheFirstPoint(t *testing.T) {
 	whole := fit(t, c, classifier{}, testTask(2))
 	task := testTask(2)
 	task.Checkpoint = t.TempDir()
-	l, err := NewLearner("test", c, classifier{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, j := newTestJob(t, c, classifier{}, task)
 	if err := j.train(&lasting{context.Background(), 2}, nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want that of the context", err)
 	}
@@ -302,14 +302,7 @@ func TestSecondsOutliveAnInterruption(t *testing.T) {
 	task := testTask(2)
 	task.Checkpoint = t.TempDir()
 	first := fit(t, testConfig(), classifier{}, task)[0]
-	l, err := NewLearner("test", testConfig(), classifier{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := l.newJob(goBackend(t), task, 0, 2, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, j := newTestJob(t, testConfig(), classifier{}, task)
 	j.Curves = make([][]CurvePoint, 2)
 	if err := j.checkpoint.load(&j.state); err != nil {
 		t.Fatal(err)

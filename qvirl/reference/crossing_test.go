@@ -142,14 +142,7 @@ func shareAbove(p *irl.Problem, at float64) float64 {
 // where the scan found another marginal.
 func TestCrossingsLeaveThePosteriorInvariant(t *testing.T) {
 	p := stakes(t, 2, 1)
-	j, err := newJoint(Default(), p, &mcmc.Job{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := j.subs[0]
-	if err := s.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s := prepared(t, Default(), p)
 	l := s.chains[0].target.scan(mcmc.Stream(1, 0, 0), 0.65, true)
 	floats.AddConst(1, l.f[30:])
 	l.share = shares(l.f)

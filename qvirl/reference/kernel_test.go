@@ -224,14 +224,7 @@ func TestKernelsOnProblems(t *testing.T) {
 		for kernel, kernelName := range []string{"Hamiltonian", "slice", "walk"} {
 			config := Default()
 			config.Seed = 3
-			j, err := newJoint(config, p, &mcmc.Job{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := j.subs[0]
-			if err := s.prepare(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			s := prepared(t, config, p)
 			k := s.chains[0]
 			k.hamiltonian.step, k.hamiltonian.limit = 0.3, 32
 			if k.walker == nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/summary"
 )
 
@@ -74,6 +75,20 @@ func small(t testing.TB) map[string]*irl.Problem {
 				Std: []float64{1, 0}},
 			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1, stay}},
 	}
+}
+
+// prepared returns chains of a problem that is not divided, before their warm-up.
+func prepared(t *testing.T, c Config, p *irl.Problem) *sampling {
+	t.Helper()
+	j, err := newJoint(c, p, &mcmc.Job{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := j.subs[0]
+	if err := s.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func fit(t testing.TB, c Config, problems ...*irl.Problem) []irl.Posterior {

@@ -36,14 +36,7 @@ func TestRescale(t *testing.T) {
 		for i := range 100000 {
 			p.Demos = append(p.Demos, mdp.Step{Action: i % 4 / 3}) // one of four is the second action
 		}
-		j, err := newJoint(Default(), p, &mcmc.Job{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := j.subs[0]
-		if err := s.prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s := prepared(t, Default(), p)
 		k := s.chains[1] // it starts near the mode
 		for i, want := range c.want {
 			if got := p.Prior.Mean[i] + p.Prior.Std[i]*k.origin[i]; math.Abs(got-want) > 1e-12 {
