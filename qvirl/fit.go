@@ -7,7 +7,9 @@ import (
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/summary"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
@@ -156,4 +158,38 @@ func Summarise(post Posterior) (*Summary, error) {
 		return nil, errors.New("qvirl: Summarise of a posterior that is nil: want that of a Result without an error")
 	}
 	return summary.Of(post, summaryDraws, 1)
+}
+
+// AnswerOptions say what numbers SaveResult writes.
+type AnswerOptions = problemfile.AnswerOptions
+
+// SaveResult writes a result as the command fit does, atomically: the posterior with its problem as Save does, the
+// verdict, and numbers to look at (see problemfile.Answer).
+func SaveResult(path string, r *Result, o AnswerOptions) error {
+	a, err := problemfile.NewAnswer(r.Posterior, o)
+	if err != nil {
+		return err
+	}
+	if p, ok := r.Posterior.(mcmc.Sampled); ok {
+		d := p.Sampling()
+		a.RHat, a.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
+	}
+	a.BetaStd = mcmc.BetaStd(r.Posterior, a.BetaStd)
+	a.Judgement = problemfile.Judgement{Verdict: string(r.Verdict), Returned: r.Returned, Reason: r.Reason,
+		Converged: r.Converged}
+	return a.Write(path)
+}
+
+// LoadResult reads a result that SaveResult or the command fit wrote, without its Diagnosis and Stages. A posterior
+// that Save wrote is NotJudged.
+func LoadResult(path string) (*Result, error) {
+	post, j, err := problemfile.LoadJudged(path, restore)
+	if err != nil {
+		return nil, err
+	}
+	if j.Verdict == "" {
+		j.Verdict, j.Reason = string(NotJudged), path+" holds no verdict"
+	}
+	return &Result{Posterior: post, Returned: j.Returned, Verdict: Verdict(j.Verdict), Converged: j.Converged,
+		Reason: j.Reason}, nil
 }

@@ -30,6 +30,7 @@ var forbidden = []struct {
 		imports: `qvirl$`, why: "the front door stands above the methods"},
 	{from: `qvirl/(tabular|matched|mcmc|valuewalk|policywalk|avril)\b`, imports: `qvirl/neural\b`,
 		why: "methods on finite MDPs need no networks"},
+	{from: `qvirl/submit$`, imports: `qvirl/`, why: "shares of work are spread whatever the work is"},
 	{from: `qvirl/experiment/[a-z0-9]+$`, but: `qvirl/experiment/(worlds|registry)`,
 		imports: `qvirl/experiment/(?:[^w]|w[^o])`,
 		why:     "no experiment imports another; what several share is in experiment/worlds"},
@@ -74,7 +75,7 @@ func TestTheRuleFindsWhatBreaksIt(t *testing.T) {
 		{"envs/cmd/demos", "qvirl/backend"}, {"qvirl/active", "widgets"}, {"widgets/report", "qvirl/experiment"},
 		{"qvirl/avril", "qvirl/neural"}, {"qvirl/cmd/qvirl/experts", "widgets"}, {"qvirl/cmd/qvirl", "kernel-setup"},
 		{"qvirl/experiment/maxmean", "qvirl/experiment/avril3x3"}, {"qvirl/neural/catalogue", "qvirl/experiment"},
-		{"qvirl/irl", "github.com/gomlx/gomlx/core/graph"},
+		{"qvirl/irl", "github.com/gomlx/gomlx/core/graph"}, {"qvirl/submit", "qvirl/experiment"},
 	} {
 		if broken(c[0], c[1]) == "" {
 			t.Errorf("%s may import %s", c[0], c[1])

@@ -72,8 +72,8 @@ func inOrder(text []byte) ([]byte, error) {
 // keyDigits is the number of a key's hexadecimal digits.
 const keyDigits = 12
 
-// FinishedUnits tells which of the plan's units a folder holds, by the names of their records, which are not read.
-func FinishedUnits(p *Plan, dir string) ([]bool, error) {
+// finishedUnits tells which of the plan's units a folder holds, by the names of their records, which are not read.
+func finishedUnits(p *Plan, dir string) ([]bool, error) {
 	keys, err := p.Keys()
 	if err != nil {
 		return nil, err

@@ -38,8 +38,28 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{index, count}, nil
 }
 
-// Units returns the numbers of the plan's units that the shard holds, group by group.
-func (s Shard) Units(plan *Plan) []int { return slices.Concat(s.groups(plan)...) }
+// units returns the numbers of the plan's units that the shard holds, group by group.
+func (s Shard) units(plan *Plan) []int { return slices.Concat(s.groups(plan)...) }
+
+// Shares returns what tells how many units each of n shards of a plan has, and how many of them a folder holds by then.
+func Shares(p *Plan, dir string, n int) func() (finished, units []int, err error) {
+	return func() ([]int, []int, error) {
+		there, err := finishedUnits(p, dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		finished, units := make([]int, n), make([]int, n)
+		for i := range n {
+			for _, u := range (Shard{i + 1, n}).units(p) {
+				units[i]++
+				if there[u] {
+					finished[i]++
+				}
+			}
+		}
+		return finished, units, nil
+	}
+}
 
 // groups returns the plan's groups that the shard holds.
 func (s Shard) groups(plan *Plan) [][]int {
@@ -159,7 +179,7 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 	if err := r.store.writeLayout(); err != nil {
 		return nil, fmt.Errorf("experiment %s: cannot write to %s: %w", plan.Experiment, o.Out, err)
 	}
-	finished, err := FinishedUnits(plan, o.Out)
+	finished, err := finishedUnits(plan, o.Out)
 	if err != nil {
 		return nil, err
 	}

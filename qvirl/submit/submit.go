@@ -1,6 +1,6 @@
-// Package submit spreads the units of an experiment over the tasks of a batch system, and follows them to their end.
+// Package submit spreads the units of some work over the tasks of a batch system, and follows them to their end.
 //
-// Task i of n computes the shard i/n of the plan into the folder that all tasks share. Units are kept as they end, so
+// Task i of n computes the shard i/n of the units into the folder that all tasks share. Units are kept as they end, so
 // that what a task has done is never done again: a task that ended before its share was complete is submitted again,
 // and a job without units left is not submitted at all. Nothing else is remembered: what is done is read from the
 // folder, and what still runs is asked of the engine by the job's name.
@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/command"
-	"github.com/go-birl/birl/qvirl/experiment"
 )
 
 // Job is what is submitted: a command for each task.
@@ -102,13 +101,16 @@ type Options struct {
 // patience is how long the engine may fail to answer.
 const patience = 10 * time.Minute
 
-// Run submits the tasks of a plan whose units the folder lacks, unless they are on their way already, and follows them
+// Shares tells how many units each task's shard has, and how many of them the folder of the results holds.
+type Shares func() (finished, units []int, err error)
+
+// Run submits the tasks of a job whose shares are not finished, unless they are on their way already, and follows them
 // until all units are there. If ctx ends before, the error wraps ctx's and says what goes on.
-func Run(ctx context.Context, plan *experiment.Plan, j Job, e Engine, o Options) error {
+func Run(ctx context.Context, shares Shares, j Job, e Engine, o Options) error {
 	if err := os.MkdirAll(filepath.Join(j.Out, LogsDir), 0o755); err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
-	f := follower{plan: plan, job: j, engine: e, options: o, tries: map[int]int{}, had: map[int]int{},
+	f := follower{shares: shares, job: j, engine: e, options: o, tries: map[int]int{}, had: map[int]int{},
 		doubt: map[int]int{}, given: map[int]State{}, answered: time.Now()}
 	for {
 		over, err := f.step(ctx)
@@ -135,7 +137,7 @@ func Run(ctx context.Context, plan *experiment.Plan, j Job, e Engine, o Options)
 
 // follower follows a job.
 type follower struct {
-	plan     *experiment.Plan
+	shares   Shares
 	job      Job
 	engine   Engine
 	options  Options
@@ -164,33 +166,25 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	f.answered = time.Now()
-	finished, err := experiment.FinishedUnits(f.plan, f.job.Out)
+	finished, units, err := f.shares()
 	if err != nil {
 		return false, err
 	}
-	now := Progress{Total: len(finished)}
-	for _, is := range finished {
-		if is {
-			now.Done++
-		}
+	var now Progress
+	for i, n := range units {
+		now.Done, now.Total = now.Done+finished[i], now.Total+n
 	}
 	now.Fraction = float64(now.Done) / float64(now.Total)
 	var again, cancelled []int
 	for task := 1; task <= f.job.Tasks; task++ {
-		units := experiment.Shard{Index: task, Count: f.job.Tasks}.Units(f.plan)
-		have := 0
-		for _, i := range units {
-			if finished[i] {
-				have++
-			}
-		}
+		have := finished[task-1]
 		state, known := states[task]
 		switch _, given := f.given[task]; {
 		case state.Phase == Running:
 			now.Running++
 		case state.Phase == Waiting:
 			now.Waiting++
-		case have == len(units), given:
+		case have == units[task-1], given:
 		case state.Phase == Held:
 			now.Waiting++
 		case known && state.Phase == Cancelled && f.wasSubmitted(task):

@@ -50,6 +50,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// shares are those of the plan's units in the job's tasks.
+func shares(p *experiment.Plan, j Job) Shares { return experiment.Shares(p, j.Out, j.Tasks) }
+
 // plan is one of eleven units, whose rows are known numbers.
 func plan() *experiment.Plan {
 	p := &experiment.Plan{Experiment: "fake", Scale: "quick", Config: 1}
@@ -116,7 +119,7 @@ func TestLocalTasksGiveTheRowsOfOneRun(t *testing.T) {
 				last = p
 			}
 		}}
-		if err := Run(t.Context(), plan(), j, &Local{Parallel: 2}, o); err != nil {
+		if err := Run(t.Context(), shares(plan(), j), j, &Local{Parallel: 2}, o); err != nil {
 			t.Fatalf("%s: %v", role, err)
 		}
 		if got := rowsOf(t, j.Out); got != want {
@@ -129,7 +132,7 @@ func TestLocalTasksGiveTheRowsOfOneRun(t *testing.T) {
 		if again := map[string]int{"well": 0, "badly": 7}[role]; len(notes) != again {
 			t.Errorf("%s: %d tasks were submitted again, want %d: %q", role, len(notes), again, notes)
 		}
-		if err := Run(t.Context(), plan(), j, refusing{}, o); err != nil {
+		if err := Run(t.Context(), shares(plan(), j), j, refusing{}, o); err != nil {
 			t.Errorf("%s: a finished job was submitted again: %v", role, err)
 		}
 	}
@@ -149,7 +152,7 @@ func TestEngineThatRefuses(t *testing.T) {
 	} {
 		j := Job{Name: "x", Out: t.TempDir(), Tasks: 2}
 		want = strings.ReplaceAll(want, "%s", j.Out)
-		err := Run(t.Context(), plan(), j, busy{states: states}, Options{Every: time.Millisecond})
+		err := Run(t.Context(), shares(plan(), j), j, busy{states: states}, Options{Every: time.Millisecond})
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "left") != (states != nil) {
 			t.Errorf("error %v, want %q", err, want)
@@ -168,7 +171,7 @@ func (b busy) Tasks(context.Context, Job) (map[int]State, error) { return b.stat
 func TestTasksThatDoNotGetOnAreGivenUp(t *testing.T) {
 	j := job(t, "never")
 	var notes []string
-	err := Run(t.Context(), plan(), j, &Local{Parallel: 4}, Options{Every: 10 * time.Millisecond, Retries: 2,
+	err := Run(t.Context(), shares(plan(), j), j, &Local{Parallel: 4}, Options{Every: 10 * time.Millisecond, Retries: 2,
 		Events: func(p Progress) { notes = append(notes, p.Note) }})
 	if err == nil {
 		t.Fatal("no error")
@@ -193,7 +196,7 @@ func TestInterruptedLocalTasksEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &Local{Parallel: 3}
 	began := time.Now()
-	err := Run(ctx, plan(), j, l, Options{Every: 10 * time.Millisecond, Events: func(p Progress) {
+	err := Run(ctx, shares(plan(), j), j, l, Options{Every: 10 * time.Millisecond, Events: func(p Progress) {
 		if p.Running == 3 && p.Waiting == 1 {
 			cancel()
 		}
@@ -244,7 +247,7 @@ func TestCancellation(t *testing.T) {
 	j := Job{Name: "x", Out: t.TempDir(), Tasks: 2}
 	all := &scripted{answers: []map[int]State{nil, {1: running, 2: running}, {1: cancelled, 2: running},
 		{1: cancelled, 2: cancelled}}}
-	if err := Run(t.Context(), two, j, all, Options{Every: time.Millisecond, Retries: 3}); !errors.Is(err,
+	if err := Run(t.Context(), shares(two, j), j, all, Options{Every: time.Millisecond, Retries: 3}); !errors.Is(err,
 		errCancelled) {
 		t.Errorf("error %v", err)
 	}
@@ -261,7 +264,7 @@ func TestCancellation(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := Run(t.Context(), two, j, one, Options{Every: time.Millisecond, Retries: 3}); err != nil {
+	if err := Run(t.Context(), shares(two, j), j, one, Options{Every: time.Millisecond, Retries: 3}); err != nil {
 		t.Errorf("error %v", err)
 	}
 	if want := [][]int{{1, 2}, {1}}; !cmp.Equal(one.submitted, want) {
@@ -294,7 +297,7 @@ func TestHeldTasks(t *testing.T) {
 		}
 	}
 	waiting := 0
-	if err := Run(t.Context(), three, j, e, Options{Every: time.Millisecond, Events: func(p Progress) {
+	if err := Run(t.Context(), shares(three, j), j, e, Options{Every: time.Millisecond, Events: func(p Progress) {
 		waiting = max(waiting, p.Waiting)
 	}}); err != nil {
 		t.Error(err)
@@ -307,7 +310,7 @@ func TestHeldTasks(t *testing.T) {
 // TestEngineThatDoesNotAnswer: once is nothing, as long as something was submitted.
 func TestEngineThatDoesNotAnswer(t *testing.T) {
 	j := Job{Name: "x", Out: t.TempDir(), Tasks: 1}
-	if err := Run(t.Context(), plan(), j, &scripted{}, Options{Every: time.Millisecond}); err == nil ||
+	if err := Run(t.Context(), shares(plan(), j), j, &scripted{}, Options{Every: time.Millisecond}); err == nil ||
 		!strings.Contains(err.Error(), "asked too often") || !strings.Contains(err.Error(), "left") {
 		t.Errorf("error %v", err)
 	}
@@ -317,7 +320,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			cancel()
 		}
 	}}
-	if err := Run(ctx, plan(), j, s, Options{Every: time.Millisecond}); !errors.Is(err, context.Canceled) {
+	if err := Run(ctx, shares(plan(), j), j, s, Options{Every: time.Millisecond}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -185,8 +185,9 @@ func (c scaleConfig) spread(ctx context.Context, backendName string, tasks, worl
 		return nil, nil, err
 	}
 	began, used := time.Now(), experiment.ChildrenSeconds()
-	err = submit.Run(ctx, plan, submit.Job{Name: scaleName, Command: command, Dir: here, Out: out, Tasks: tasks,
-		CPUs: 1}, &submit.Local{Parallel: runtime.NumCPU()}, submit.Options{Every: 100 * time.Millisecond})
+	err = submit.Run(ctx, experiment.Shares(plan, out, tasks), submit.Job{Name: scaleName, Command: command, Dir: here,
+		Out: out, Tasks: tasks, CPUs: 1}, &submit.Local{Parallel: runtime.NumCPU()},
+		submit.Options{Every: 100 * time.Millisecond})
 	if err != nil {
 		return nil, nil, err
 	}

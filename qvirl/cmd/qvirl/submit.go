@@ -201,8 +201,8 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 			return err
 		}
 		show, began := progress.Terminal(stderr), time.Now()
-		if err := submit.Run(cmd.Context(), plan, job, engine, submit.Options{Every: o.every, Retries: o.retries,
-			Events: submitProgress(show, began)}); err != nil {
+		if err := submit.Run(cmd.Context(), experiment.Shares(plan, job.Out, job.Tasks), job, engine,
+			submit.Options{Every: o.every, Retries: o.retries, Events: submitProgress(show, began)}); err != nil {
 			return err
 		}
 		show(progress.Event{Kind: progress.Finished, Done: len(plan.Units), Total: len(plan.Units), Fraction: 1,
