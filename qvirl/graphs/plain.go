@@ -23,7 +23,8 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 	if !(beta > 0) || math.IsInf(beta, 0) {
 		return nil, fmt.Errorf("graphs: β = %g, want a finite positive number", beta)
 	}
-	out := PlainLogActionProbs(mean, func(a, b int) float64 {
+	out := make([]float64, len(mean))
+	PlainLogActionProbs(out, mean, func(a, b int) float64 {
 		return cov.At(a, a) + cov.At(b, b) - 2*cov.At(a, b)
 	}, beta)
 	for a, l := range out {
@@ -32,41 +33,37 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 	return out, nil
 }
 
-// PlainLogActionProbs returns the logarithms of what ActionProbs returns, of means and of the variances of the
-// differences of two of the variables, which are asked for once for each pair:
+// PlainLogActionProbs writes the logarithms of what ActionProbs returns to dst, given means and the variances of the
+// differences of two of the variables, and returns Σ_a p_a:
 //
 //	log p_a = −log(1 + Σ_(b≠a) exp(−l_ab)),   l_ab = β (m_a − m_b) / √(1 + 3 (β σ_ab / π)²) = −l_ba.
-func PlainLogActionProbs(mean []float64, difference func(a, b int) float64, beta float64) []float64 {
-	n := len(mean)
-	out := make([]float64, n)
-	leads := make([]float64, 0, n*(n-1)/2) // l_ab of a > b
-	for a := range n {
-		out[a]++
+func PlainLogActionProbs(dst, mean []float64, difference func(a, b int) float64, beta float64) (total float64) {
+	lead := func(a, b int) float64 {
+		scaled := beta * math.Sqrt(max(difference(a, b), 0)) / math.Pi
+		return beta * (mean[a] - mean[b]) / math.Sqrt(1+3*scaled*scaled)
+	}
+	for a := range mean {
+		dst[a] = 1
 		for b := range a {
-			scaled := beta * math.Sqrt(math.Max(difference(a, b), 0)) / math.Pi
-			lead := beta * (mean[a] - mean[b]) / math.Sqrt(1+3*scaled*scaled)
-			ratio := math.Exp(lead)
-			out[a] += 1 / ratio
-			out[b] += ratio
-			leads = append(leads, lead)
+			ratio := math.Exp(lead(a, b))
+			dst[a] += 1 / ratio
+			dst[b] += ratio
 		}
 	}
-	for a, sum := range out {
-		if out[a] = -math.Log(sum); !math.IsInf(sum, 0) {
+	for a, sum := range dst[:len(mean)] {
+		total += 1 / sum
+		if dst[a] = -math.Log(sum); !math.IsInf(sum, 0) {
 			continue
 		}
-		exponents := make([]float64, n) // of which one is too great for its exponential
-		for b := range n {
-			switch {
-			case b < a:
-				exponents[b] = -leads[a*(a-1)/2+b]
-			case b > a:
-				exponents[b] = leads[b*(b-1)/2+a]
+		exponents := make([]float64, len(mean)) // of which one is too great for its exponential
+		for b := range mean {
+			if b != a {
+				exponents[b] = -lead(a, b)
 			}
 		}
-		out[a] = -floats.LogSumExp(exponents)
+		dst[a] = -floats.LogSumExp(exponents)
 	}
-	return out
+	return total
 }
 
 // ClarkMax approximates the maximum of jointly Gaussian X, means [A] and covariance [A, A], by a Gaussian, and returns

@@ -83,7 +83,11 @@ func fourth(_, _ float64, _ []float64, err error) error { return err }
 // Leads whose exponentials are infinite: of values that are known, log p_a = β (m_a − max m) to rounding.
 func TestPlainLogActionProbsOfSteepLeads(t *testing.T) {
 	mean, beta := []float64{3000, -2000, 1000}, 5.0
-	for a, got := range PlainLogActionProbs(mean, func(int, int) float64 { return 0 }, beta) {
+	log := make([]float64, len(mean))
+	if total := PlainLogActionProbs(log, mean, func(int, int) float64 { return 0 }, beta); total != 1 {
+		t.Errorf("the probabilities sum to %g, want 1", total)
+	}
+	for a, got := range log {
 		if want := beta * (mean[a] - 3000); got != want {
 			t.Errorf("log probability of action %d is %g, want %g", a, got, want)
 		}

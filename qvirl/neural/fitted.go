@@ -112,11 +112,8 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	p := &Prediction{Own: make([]float32, n*actions), Values: make([]float32, n*actions)}
 	// No job fails, and nothing ends the context.
 	_ = parallel.Each(context.Background(), (n+chunkStates-1)/chunkStates, func(_ context.Context, k int) error {
-		for i := k * chunkStates; i < min((k+1)*chunkStates, n); i++ {
-			own, values := predict(outputs[i*size : (i+1)*size])
-			copy(p.Own[i*actions:], own)
-			copy(p.Values[i*actions:], values)
-		}
+		from, to := k*chunkStates, min((k+1)*chunkStates, n)
+		predict(outputs[from*size:to*size], p.Own[from*actions:to*actions], p.Values[from*actions:to*actions])
 		return nil
 	})
 	p.LogProbs = f.calibration.apply(p.Own)
@@ -129,7 +126,8 @@ func (f *Fitted) predictor() Predictor {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.predict == nil {
-		r.predict = f.Objective().Predictor(Constants{Beta: f.spec.Beta, Parameter: f.parameter})
+		r.predict = f.Objective().Predictor(Constants{Actions: f.spec.Actions, Beta: f.spec.Beta,
+			Parameter: f.parameter})
 	}
 	return r.predict
 }

@@ -61,14 +61,15 @@ func (h *heldOut) logLikelihood(p *program, v *vectors) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		size := len(out) / (runs * n)
 		if means == nil {
 			means = make([]float64, runs)
 		}
+		size, each := len(out)/runs, p.encoder.actions
+		logProbs, values := make([]float32, n*each), make([]float32, n*each)
 		for r := range means {
+			predictors[r](out[r*size:][:size], logProbs, values)
 			for i, a := range actions[:n] {
-				logProbs, _ := predictors[r](out[(r*n+i)*size:][:size])
-				means[r] += float64(logProbs[a]) / float64(len(h.actions))
+				means[r] += float64(logProbs[i*each+a]) / float64(len(h.actions))
 			}
 		}
 		actions = actions[n:]

@@ -20,7 +20,7 @@ type Objective interface {
 	Noise(expert, aux, actions int) int
 	// Loss returns what is minimised.
 	Loss(w *Weights, b *Batch) Loss
-	// Predictor returns what the learner says of a state, given what the first of its Networks puts out there.
+	// Predictor returns what the learner says of states, given what the first of its Networks puts out there.
 	Predictor(c Constants) Predictor
 }
 
@@ -33,28 +33,33 @@ func (Plain) Parameters(*Data) ([]Parameter, error) { return nil, nil }
 // Noise returns 0.
 func (Plain) Noise(expert, aux, actions int) int { return 0 }
 
-// Predictor returns, of the outputs of a network for a state [actions, outputs], log π(a|s), the log-probabilities of
-// the demonstrator's actions, and the values whose greatest one is the apprentice's action; both [actions].
+// Predictor writes, of the outputs of a network for states [n, actions, outputs], log π(a|s), the log-probabilities of
+// the demonstrator's actions, and the values whose greatest one is the apprentice's action; both [n, actions].
 // It is for concurrent use.
-type Predictor func(outputs []float32) (logProbs, values []float32)
+type Predictor func(outputs, logProbs, values []float32)
 
 // Constants are what predictions depend on beside the networks' outputs.
 type Constants struct {
+	Actions   int
 	Beta      float64                     // the demonstrator's rationality coefficient β
 	Parameter func(name string) []float32 // of the objective
 }
 
-// LogSoftmax returns log(exp(β xᵢ) / Σⱼ exp(β xⱼ)) of each xᵢ.
-func LogSoftmax(x []float32, beta float64) []float32 {
-	top, sum := slices.Max(x), 0.0
-	for _, v := range x {
-		sum += math.Exp(beta * float64(v-top))
+// Boltzmann returns the predictor of outputs that are Q-values [n, actions]: log(exp(β Qₐ) / Σ_b exp(β Q_b)), and Q.
+func Boltzmann(actions int, beta float64) Predictor {
+	return func(outputs, logProbs, values []float32) {
+		copy(values, outputs)
+		for q := range slices.Chunk(outputs, actions) {
+			top, sum := slices.Max(q), 0.0
+			for _, v := range q {
+				sum += math.Exp(beta * float64(v-top))
+			}
+			for a, v := range q {
+				logProbs[a] = float32(beta*float64(v-top) - math.Log(sum))
+			}
+			logProbs = logProbs[actions:]
+		}
 	}
-	out := make([]float32, len(x))
-	for i, v := range x {
-		out[i] = float32(beta*float64(v-top) - math.Log(sum))
-	}
-	return out
 }
 
 // SoftMax returns T log Σ_a exp(Q_a/T) [runs, …] of Q [runs, …, actions] at the temperature T.

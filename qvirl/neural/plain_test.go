@@ -3,6 +3,7 @@ package neural
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -44,9 +45,14 @@ func TestPlainNetworksAreThoseOfGraphs(t *testing.T) {
 	}
 }
 
-func TestLogSoftmax(t *testing.T) {
-	sum := 0.0
-	got := LogSoftmax([]float32{1000, 1001, -1000}, 2)
+func TestBoltzmann(t *testing.T) {
+	q := []float32{0, 0, 0, 1000, 1001, -1000}
+	all, values := make([]float32, len(q)), make([]float32, len(q))
+	Boltzmann(3, 2)(q, all, values)
+	if !slices.Equal(values, q) || math.Abs(float64(all[0])+math.Log(3)) > 1e-6 {
+		t.Errorf("got %v and values %v for %v", all, values, q)
+	}
+	sum, got := 0.0, all[3:]
 	for _, l := range got {
 		sum += math.Exp(float64(l))
 	}

@@ -162,7 +162,7 @@ func (p *program) predictors(v *vectors) ([]Predictor, error) {
 	out := make([]Predictor, v.trained.Shape().Dim(0))
 	for r := range out {
 		of := func(x []float32) []float32 { return x[r*len(x)/len(out):][:len(x)/len(out)] }
-		out[r] = p.objective.Predictor(Constants{Beta: p.shape.beta,
+		out[r] = p.objective.Predictor(Constants{Actions: p.encoder.actions, Beta: p.shape.beta,
 			Parameter: func(name string) []float32 { return p.layout.find(name, of(trained), of(fixed)) }})
 	}
 	return out, nil

@@ -64,9 +64,7 @@ func (classifier) logProbs(w *Weights, states *graph.Node) *graph.Node {
 	return graph.LogSoftmax(graph.Squeeze(w.Network("logits", states), -1), -1)
 }
 
-func (classifier) Predictor(Constants) Predictor {
-	return func(logits []float32) (logProbs, values []float32) { return LogSoftmax(logits, 1), logits }
-}
+func (classifier) Predictor(c Constants) Predictor { return Boltzmann(c.Actions, 1) }
 
 // testTask is one in which the sign of the first feature is the action, with runs of different data.
 func testTask(runs int) *Task {

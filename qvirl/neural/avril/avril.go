@@ -101,7 +101,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 
 // Predictor returns the Boltzmann policy of the Q-values, and these.
 func (Objective) Predictor(c neural.Constants) neural.Predictor {
-	return func(q []float32) (logProbs, values []float32) { return neural.LogSoftmax(q, c.Beta), q }
+	return neural.Boltzmann(c.Actions, c.Beta)
 }
 
 // choose returns the entries [runs, n] of x [runs, n, actions] at one-hot actions.

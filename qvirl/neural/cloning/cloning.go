@@ -37,9 +37,10 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 }
 
 // Predictor returns the classifier's log-probabilities; the apprentice takes the most probable action.
-func (Objective) Predictor(neural.Constants) neural.Predictor {
-	return func(logits []float32) (logProbs, values []float32) {
-		logProbs = neural.LogSoftmax(logits, 1)
-		return logProbs, logProbs
+func (Objective) Predictor(c neural.Constants) neural.Predictor {
+	predict := neural.Boltzmann(c.Actions, 1)
+	return func(logits, logProbs, values []float32) {
+		predict(logits, logProbs, values)
+		copy(values, logProbs)
 	}
 }

@@ -83,9 +83,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 
 // Predictor returns the soft policy and the Q-values.
 func (o Objective) Predictor(c neural.Constants) neural.Predictor {
-	return func(q []float32) (logProbs, values []float32) {
-		return neural.LogSoftmax(q, 1/o.temperature(c.Beta)), q
-	}
+	return neural.Boltzmann(c.Actions, 1/o.temperature(c.Beta))
 }
 
 // temperature returns T for a demonstrator of rationality β.

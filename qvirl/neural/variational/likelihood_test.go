@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/npz"
 )
 
 func TestSampledLikelihood(t *testing.T) {
@@ -16,6 +18,9 @@ func TestSampledLikelihood(t *testing.T) {
 	plain := newPlainWarp(skew, tail)
 	rng := rand.New(rand.NewPCG(10, 10))
 	out, noise := random(rng, 0.7, runs, n, actions, 2+exampleEmbedding), random(rng, 1, runs, draws, actions, n)
+	for i, x := range out.data { // embeddings are in single precision
+		out.data[i] = float64(float32(x))
+	}
 	action := array{dims: []int{runs, actions, n}, data: []float64{1, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0, 0}}
 	constant := func(g *Graph, a array) *Node {
 		return ConstTensor(g, tensors.FromFlatDataAndDimensions(a.data, a.dims...))
@@ -32,7 +37,8 @@ func TestSampledLikelihood(t *testing.T) {
 			points := make([]point, actions)
 			for a := range points {
 				row := out.data[((run*n+i)*actions+a)*4:][:4]
-				points[a] = point{mean: row[outMean], std: math.Exp(row[outLogStd]), embedding: row[outEmbedding:]}
+				points[a] = point{mean: row[outMean], std: math.Exp(row[outLogStd]),
+					embedding: npz.Narrow[float32](row[outEmbedding:])}
 			}
 			j := valuesOf(points, plain)
 			var chol mat.Cholesky

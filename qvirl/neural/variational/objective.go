@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/graphs"
@@ -252,23 +251,22 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 	if o.Marginals == SinhArcsinh {
 		w = newPlainWarp(float64(c.Parameter(paramSkew)[0]), math.Exp(float64(c.Parameter(paramLogTail)[0])))
 	}
-	return func(outputs []float32) (logProbs, values []float32) {
-		points := o.points(outputs, c.Beta)
-		means := make([]float64, len(points))
-		for a, p := range points {
-			means[a] = p.mean
+	return func(outputs, logProbs, values []float32) {
+		means, all := make([]float64, c.Actions), make([]float64, c.Actions)
+		for points := range slices.Chunk(o.points(outputs, c.Beta), c.Actions) {
+			for a, p := range points {
+				means[a] = p.mean
+			}
+			total := graphs.PlainLogActionProbs(all, means, func(a, b int) float64 {
+				p, q := points[a], points[b]
+				return p.std*p.std + q.std*q.std - 2*p.covariance(q, w)
+			}, c.Beta)
+			log := math.Log(total)
+			for a, l := range all {
+				logProbs[a], values[a] = float32(l-log), float32(means[a])
+			}
+			logProbs, values = logProbs[c.Actions:], values[c.Actions:]
 		}
-		all := graphs.PlainLogActionProbs(means, func(a, b int) float64 {
-			p, q := points[a], points[b]
-			return p.std*p.std + q.std*q.std - 2*p.covariance(q, w)
-		}, c.Beta)
-		sum := floats.LogSumExp(all)
-		both := make([]float32, 2*len(all))
-		logProbs, values = both[:len(all)], both[len(all):]
-		for a, l := range all {
-			logProbs[a], values[a] = float32(l-sum), float32(means[a])
-		}
-		return logProbs, values
 	}
 }
 

@@ -193,14 +193,15 @@ func (o Objective) maximum(v *Joint) (mean, variance float64, weights []float64,
 // point is what the network says of a state and an action.
 type point struct {
 	mean, std float64
-	embedding []float64
+	embedding []float32
 }
 
 // correlation returns k.
 func (p point) correlation(q point) float64 {
 	distance2 := 0.0
 	for i, x := range p.embedding {
-		distance2 += (x - q.embedding[i]) * (x - q.embedding[i])
+		d := float64(x) - float64(q.embedding[i])
+		distance2 += d * d
 	}
 	return math.Exp(-distance2 / 2)
 }
@@ -227,10 +228,10 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 // points reads a network's outputs [points, 2 + d] for a demonstrator's β.
 func (o Objective) points(outputs []float32, beta float64) []point {
 	size := outEmbedding + o.Embedding
-	points, numbers, unit := make([]point, len(outputs)/size), npz.Widen(outputs), o.unit(beta)
+	points, unit := make([]point, len(outputs)/size), o.unit(beta)
 	for i := range points {
-		row := numbers[i*size : (i+1)*size]
-		points[i] = point{mean: unit * row[outMean], std: unit * math.Exp(row[outLogStd]),
+		row := outputs[i*size : (i+1)*size]
+		points[i] = point{mean: unit * float64(row[outMean]), std: unit * math.Exp(float64(row[outLogStd])),
 			embedding: row[outEmbedding:]}
 	}
 	return points
