@@ -126,8 +126,8 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does, or
-// if models of parts of the demonstrations foresee the others hardly better than the frequencies of the actions do:
+// noteFit says so if training ended before the model predicts what it learnt from better than a uniform guess does, or
+// if models of parts of the demonstrations predict the others hardly better than the frequencies of the actions do:
 // then it advises several β, if train may take them, and before all else other units, if noteUnits has named features.
 func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 	const little = 0.3
@@ -143,7 +143,7 @@ func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 	}
 	if m.Calibration() != nil && m.Spec().Demos == 1 {
 		fmt.Fprintln(w, "note: its probabilities were calibrated on parts of the one trajectory there is: on other "+
-			"episodes they are worth less than the trust says")
+			"episodes they are less reliable than the trust says")
 	}
 	if c := m.Calibration(); c != nil && c.Trust < little {
 		advice := "learn from more demonstrations"
@@ -153,8 +153,8 @@ func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 		if units {
 			advice = "first mend the units of the features that are named above; after that, " + advice
 		}
-		fmt.Fprintf(w, "note: what it learnt foresees left-out parts of the demonstrations hardly better than the "+
-			"frequencies of the actions do (trust %.2f of 1): %s\n", c.Trust, advice)
+		fmt.Fprintf(w, "note: what it learnt predicts left-out parts of the demonstrations hardly better than the "+
+			"action frequencies do (trust %.2f of 1): %s\n", c.Trust, advice)
 	}
 }
 
