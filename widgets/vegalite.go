@@ -94,8 +94,8 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		names, colors, dashed = append(names, "true value"), append(colors, hex(black)), append(dashed, []any{4, 3})
 		curves = append(curves, object{"mark": "rule", "x": "t", "y": "t", "label": "true value"})
 	}
-	return newView("marginals.vl", true, object{"m": m, "panel": Choice{m.counted(), len(m.Panels)}, "titles": titles,
-		"numbers": positions(len(m.Panels)), "tops": tops, "rows": rows, "names": names, "colors": colors, "dashes": dashed,
+	return newView("marginals.vl", true, object{"m": m, "panel": Choice{m.counted(), len(m.Panels)},
+		"titles": titles, "numbers": positions(len(m.Panels)), "tops": tops, "rows": rows, "names": names, "colors": colors, "dashes": dashed,
 		"layers": append(bars, curves...), "extent": xs.ends()})
 }
 
