@@ -95,8 +95,8 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		curves = append(curves, object{"mark": "rule", "x": "t", "y": "t", "label": "true value"})
 	}
 	return newView("marginals.vl", true, object{"m": m, "panel": Choice{m.counted(), len(m.Panels)},
-		"titles": titles, "numbers": positions(len(m.Panels)), "tops": tops, "rows": rows, "names": names, "colors": colors, "dashes": dashed,
-		"layers": append(bars, curves...), "extent": xs.ends()})
+		"titles": titles, "numbers": positions(len(m.Panels)), "tops": tops, "rows": rows, "names": names,
+		"colors": colors, "dashes": dashed, "layers": append(bars, curves...), "extent": xs.ends()})
 }
 
 // counted returns what the panels' titles count from 0: "state" of "state 0", "state 1" and so on, "panel" where there

@@ -79,7 +79,7 @@ func frequencies(demos []demo.Trajectory, actions int) []float64 {
 }
 
 // stack returns the weight τ of the first of two models that gave the actions taken these probabilities: the greatest
-// posterior density of τ, with the prior of one action predicted by each alone. The logarithm of the density is concave,
+// posterior density of τ, with a prior of one action predicted by each alone. The logarithm of the density is concave,
 // and its slope falls from ∞ to −∞.
 func stack(first, second []float64) float64 {
 	low, high := 0.0, 1.0
