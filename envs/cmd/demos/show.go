@@ -168,7 +168,7 @@ func show(w io.Writer, path string, s *demo.Set) {
 		fmt.Fprintf(w, "  made with %s\n", strings.Join(versions, ", "))
 	}
 	if len(s.Ignored) > 0 {
-		fmt.Fprintf(w, "  arrays of no meaning here, or misspelt, are ignored: %s\n", strings.Join(s.Ignored, ", "))
+		fmt.Fprintf(w, "  unknown or misspelt arrays are ignored: %s\n", strings.Join(s.Ignored, ", "))
 	}
 	for _, remark := range s.Remarks() {
 		fmt.Fprintf(w, "  note: %s\n", remark)

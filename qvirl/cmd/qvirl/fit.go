@@ -271,7 +271,7 @@ func (o *fitOptions) read(cmd *cobra.Command) (*irl.Problem, error) {
 		return nil, err
 	}
 	if ignored, err := problemfile.Ignored(o.problem); err == nil && len(ignored) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; "+
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: unknown or misspelt arrays are ignored: %s; "+
 			"see fit --help\n", o.problem, strings.Join(ignored, ", "))
 	}
 	if note := idle(problem); note != "" {
