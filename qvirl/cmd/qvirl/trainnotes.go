@@ -32,8 +32,8 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 		return nil
 	}
 	return fmt.Errorf("the demonstrations have only %d different actions, of which the largest, in demonstration %d, "+
-		"is %d: if that is a mistake, correct %s; if most actions never occur, renumber them", len(seen), episode, largest,
-		o.demos)
+		"is %d: if that is a mistake, correct %s; if most actions never occur, renumber them", len(seen), episode,
+		largest, o.demos)
 }
 
 // noteDemos says what in the demonstrations may not be as it was meant, and returns whether it said anything of the
