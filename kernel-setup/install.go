@@ -74,8 +74,8 @@ func newInstallCommand() *cobra.Command {
 		Long: `Install JupyterLab, the Go kernel and the XLA plugin into the clone's folder .birl.
 
 Python packages come through your own pip configuration (mirrors, proxies, local indexes), Go modules through your own
-GOPROXY. Everything is pinned and checked by SHA-256. What is there already is left alone, and an installation that was
-interrupted is repaired by running the command again. The options are remembered, except --kernelspec.
+GOPROXY. Everything is pinned and checked by SHA-256. What is already there is left alone; after an interruption, run
+the command again to repair the installation. The options are remembered, except --kernelspec.
 
 With --kernelspec, a kernelspec named gonb is written where other programs look for kernels, so that VS Code and your
 own Jupyter can run the notebooks: --kernelspec user for all your programs, --kernelspec PREFIX for one virtual

@@ -18,7 +18,7 @@ func newLabCommand() *cobra.Command {
 		Use:   "lab [-- JUPYTERLAB-OPTION...]",
 		Short: "Open the notebooks in JupyterLab",
 		Long: `Open the folder notebooks in JupyterLab, with the Go kernel and the installed backends. What is missing
-is installed first. Options after -- go to JupyterLab. Its settings and data lie in .birl/jupyter; those
+is installed first. Options after -- go to JupyterLab. Its settings and data are in .birl/jupyter; those
 of your own Jupyter are neither read nor changed.`,
 		Example: `  go run ./kernel-setup lab
   go run ./kernel-setup lab -- --no-browser --port 8890`,

@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kernel-setup",
 		Short: "Set up Jupyter with Go, run the notebooks, run the tests",
-		Long: `Kernel-setup prepares this clone for work and drives its notebooks.
+		Long: `kernel-setup sets up this clone, and runs its notebooks and tests.
 
 Everything goes into the git-ignored folder .birl of the clone: a Python virtual environment with JupyterLab, the GoNB
 kernel built at the version of go.mod, and the XLA plugin. Nothing needs root, and nothing outside the clone

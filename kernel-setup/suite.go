@@ -28,13 +28,13 @@ func newTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test",
 		Short: "Run the whole test suite: gofmt, go vet, all tests on XLA, the core on pure Go, every notebook",
-		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too: formatting,
-go vet, the core's tests on the pure Go backend, then all tests on XLA (where this machine has it), which
-include the execution of every notebook at its default scale, a check of every saved figure in a browser,
-a run of the quickstart there (its screenshots stay in .birl/runs/browser), and an experiment on a Slurm
-cluster on this machine. Only the browser is skipped where neither Chromium nor Chrome is on PATH, and
-the cluster without Slurm or root; the last lines count what was not run. The exit status is that of go
-test.`,
+		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments included. The
+suite consists of formatting, go vet, the core's tests on the pure Go backend, and all tests on XLA (where
+this machine has it). The latter execute every notebook at its default scale, check every saved figure in
+a browser, run the quickstart there (its screenshots stay in .birl/runs/browser), and run an experiment on
+a Slurm cluster on this machine. The browser is skipped where neither Chromium nor Chrome is on PATH, the
+cluster without Slurm or root, and nothing else; the last lines count what was not run. The exit status is
+that of go test.`,
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

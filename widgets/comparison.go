@@ -11,7 +11,7 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
-// Comparison compares posteriors, or models, by how well they foresee each decision from all others (leave-one-out
+// Comparison compares posteriors, or models, by how well they predict each decision from all others (leave-one-out
 // cross-validation): by how much each is behind the best, with the standard error of the difference over decisions; and
 // for each decision k̂, above whose threshold the estimate is not to be trusted.
 type Comparison struct {
@@ -19,7 +19,7 @@ type Comparison struct {
 	Models []exhibit.LOO // the same decisions in each
 }
 
-// difference returns how much less all decisions are foreseen by a than by b, in nats, with its standard error
+// difference returns how much less all decisions are predicted by a than by b, in nats, with its standard error
 // √(n Var(aᵢ − bᵢ)), NaN of one decision.
 func difference(a, b []float64) (sum, stdErr float64) {
 	each := floats.SubTo(make([]float64, len(a)), a, b)

@@ -35,8 +35,8 @@ type Marginals struct {
 	Panels  []MarginalPanel
 	Columns int // panels to a row; 0 means up to 3
 
-	// Choices are what the sliders of the interactive view choose; without any there is one slider over all panels. The
-	// panels are those of all combinations, the last choice varying fastest.
+	// Choices are what the sliders of the interactive view choose; without any there is one control over all panels.
+	// The panels are those of all combinations, the last choice varying fastest.
 	Choices []Choice
 }
 

@@ -177,7 +177,7 @@ func showSpec(mime protocol.MIMEType, static Drawing, view func() (map[string]an
 	return send(out)
 }
 
-// ShowBrowser displays all panels of m one at a time, chosen with a slider that works in JupyterLab without a kernel.
+// ShowBrowser displays all panels of m one at a time, chosen as in VegaLite, in JupyterLab also without a kernel.
 // Elsewhere it shows the panels that stand at the given positions, side by side.
 func ShowBrowser(m Marginals, static ...int) error {
 	return showPanels("ShowBrowser", m.VegaLite, m.Panels, static, 3, func(some []MarginalPanel) Drawing {

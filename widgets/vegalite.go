@@ -1,9 +1,11 @@
 package widgets
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -14,8 +16,9 @@ const (
 	invisible     = 1e-4 // a density below this fraction of the axis is left out
 )
 
-// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with one slider,
-// or with several (see Marginals.Choices).
+// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with several
+// sliders (see Marginals.Choices), with one slider where the panels' titles count them from 0, as "state 0", "state 1"
+// and so on do, or else from a list of the titles.
 func (m Marginals) VegaLite() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -91,9 +94,33 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		names, colors, dashed = append(names, "true value"), append(colors, hex(black)), append(dashed, []any{4, 3})
 		curves = append(curves, object{"mark": "rule", "x": "t", "y": "t", "label": "true value"})
 	}
-	return newView("marginals.vl", true, object{"m": m, "panel": Choice{"panel", len(m.Panels)}, "titles": titles,
-		"tops": tops, "rows": rows, "names": names, "colors": colors, "dashes": dashed,
-		"layers": append(bars, curves...), "extent": xs.ends()})
+	return newView("marginals.vl", true, object{"m": m, "panel": Choice{m.counted(), len(m.Panels)},
+		"titles": titles, "numbers": positions(len(m.Panels)), "tops": tops, "rows": rows, "names": names,
+		"colors": colors, "dashes": dashed, "layers": append(bars, curves...), "extent": xs.ends()})
+}
+
+// counted returns what the panels' titles count from 0: "state" of "state 0", "state 1" and so on, "panel" where there
+// is one without a title; nothing where they do not count.
+func (m Marginals) counted() string {
+	if slices.ContainsFunc(m.Panels, func(p MarginalPanel) bool { return p.Title == "" }) {
+		return "panel"
+	}
+	what, _ := strings.CutSuffix(m.Panels[0].Title, " 0")
+	for i, panel := range m.Panels {
+		if panel.Title != fmt.Sprint(what, " ", i) {
+			return ""
+		}
+	}
+	return what
+}
+
+// positions are 0, 1, …, n−1.
+func positions(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
 
 // vegaDashes are dashes in pixels; [1, 0] is a line without gaps.

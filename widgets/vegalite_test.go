@@ -55,8 +55,22 @@ func TestVegaLite(t *testing.T) {
 	if layers := len(spec["layer"].([]any)); layers != len(m.Methods)+1 {
 		t.Errorf("%d layers, want one a method and one for true values", layers)
 	}
-	slider := spec["params"].([]any)[0].(map[string]any)["bind"].(map[string]any)
-	if slider["input"] != "range" || slider["max"] != float64(len(m.Panels)-1) {
+	control := func() map[string]any {
+		spec, err := m.VegaLite()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return spec["params"].([]any)[0].(map[string]any)["bind"].(map[string]any)
+	}
+	if list := control(); list["input"] != "select" || len(list["options"].([]any)) != len(m.Panels) ||
+		list["labels"].([]any)[1] != m.Panels[1].Title {
+		t.Errorf("list %v", list)
+	}
+	for i := range m.Panels {
+		m.Panels[i].Title = fmt.Sprint("state ", i)
+	}
+	if slider := control(); slider["input"] != "range" || slider["max"] != float64(len(m.Panels)-1) ||
+		slider["name"] != "state " {
 		t.Errorf("slider %v", slider)
 	}
 }

@@ -36,7 +36,7 @@ type Decision struct {
 	Low, High     float64 // and its central 90 %
 }
 
-// LOO is how well a posterior foresees each demonstrated decision from all others.
+// LOO is how well a posterior predicts each demonstrated decision from all others.
 type LOO struct {
 	Method    string    // as in result rows, or another name
 	Pointwise []float64 // log predictive density of each decision, in nats

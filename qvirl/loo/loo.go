@@ -1,4 +1,4 @@
-// Package loo estimates how well a posterior foresees each demonstrated decision from all others, without fitting it
+// Package loo estimates how well a posterior predicts each demonstrated decision from all others, without fitting it
 // again: leave-one-out cross-validation by Pareto-smoothed importance sampling (Vehtari, Gelman and Gabry 2017,
 // "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC").
 package loo
@@ -19,7 +19,7 @@ import (
 //
 //	log p(aᵢ | sᵢ, the others) ≈ log Σ_d w_d π_d(aᵢ|sᵢ),   w_d ∝ 1 / π_d(aᵢ|sᵢ), smoothed,
 //
-// over draws d of the posterior: what a draw foresees, weighted as if the decision had not been seen. The draws of a
+// over draws d of the posterior: what a draw predicts, weighted as if the decision had not been seen. The draws of a
 // posterior that consists of chains are its own; of any other, there are so many, at least mcmc.MinDraws. A decision
 // that was demonstrated several times counts each time, and one of them is left out at a time.
 func Of(method string, post irl.Posterior, draws int, seed uint64) (*exhibit.LOO, error) {

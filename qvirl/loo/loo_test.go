@@ -77,13 +77,13 @@ func TestOfAgreesWithLeavingOut(t *testing.T) {
 			t.Errorf("decision %d: %.4f, left out %.4f; k̂ %.2f", k, got.Pointwise[k], want, got.KHat[k])
 		}
 	}
-	seen := 0.0 // and foresees less than what has been seen
+	seen := 0.0 // and predicts less than what has been seen
 	for i := range draws {
 		q := post.Samples().Q.RawRowView(i)
 		seen += math.Exp(q[1]-floats.LogSumExp(q[:2])) / draws
 	}
 	if !(got.Pointwise[0] < math.Log(seen)) {
-		t.Errorf("a decision that is left out is foreseen with %.3f, one that was seen with %.3f", got.Pointwise[0],
+		t.Errorf("a decision that is left out is predicted with %.3f, one that was seen with %.3f", got.Pointwise[0],
 			math.Log(seen))
 	}
 }

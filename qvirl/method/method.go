@@ -23,6 +23,27 @@ type Method struct {
 	// whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
 	Sampler bool
 	Version int // of its code: raised when a change of it changes the rows, which are then computed anew
+	Kind    Kind
+}
+
+// Kind is what methods are listed together as, on the page that lists them all.
+type Kind string
+
+// The kinds.
+const (
+	Finite      Kind = "finite"      // fit problems on finite MDPs
+	Variants    Kind = "variants"    // of these, and ablations
+	Policies    Kind = "policies"    // of apprentices on finite MDPs
+	Queries     Kind = "queries"     // of active learning
+	Neural      Kind = "neural"      // learn by networks, from demonstrations alone
+	Environment Kind = "environment" // learn by networks, with the environment
+	Formulas    Kind = "formulas"    // approximate the maximum or the likelihood
+	References  Kind = "references"  // what others are compared with
+)
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{Finite, Variants, Policies, Queries, Neural, Environment, Formulas, References}
 }
 
 // Family is a group of methods that are drawn in one colour.
@@ -96,7 +117,7 @@ var table string
 // registry lists all methods, those that fit problems first: a line of the table each.
 var registry = parse(table)
 
-// parse reads a registry, of the columns name, label, family, line, sentence, answers, sampler and version. It
+// parse reads a registry, of the columns name, label, family, line, sentence, answers, sampler, version and kind. It
 // panics where it is not right.
 func parse(table string) []Method {
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
@@ -106,7 +127,7 @@ func parse(table string) []Method {
 	var out []Method
 	for _, r := range rows[1:] {
 		m := Method{Name: r[0], Label: r[1], Family: Family(r[2]), Line: Line(r[3]), Sentence: r[4],
-			Sampler: r[6] == "sampler"}
+			Sampler: r[6] == "sampler", Kind: Kind(r[8])}
 		if m.Version = 1; r[7] != "" {
 			if m.Version, err = strconv.Atoi(r[7]); err != nil {
 				panic(fmt.Sprintf("method: the version of %s is %q", m.Name, r[7]))
@@ -117,6 +138,9 @@ func parse(table string) []Method {
 		}
 		if colors[m.Family] == "" || !slices.Contains(Lines(), m.Line) {
 			panic(fmt.Sprintf("method: %s is of the family %q, with the line %q", m.Name, m.Family, m.Line))
+		}
+		if !slices.Contains(Kinds(), m.Kind) {
+			panic(fmt.Sprintf("method: %s is of the kind %q", m.Name, m.Kind))
 		}
 		out = append(out, m)
 	}

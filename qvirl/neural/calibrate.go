@@ -19,7 +19,7 @@ import (
 //	π(a|s) = τ p(a|s) + (1 − τ) f(a)
 //
 // with p the model's own probabilities and f how often each action was demonstrated. τ is the weight by which models
-// that learnt from a part of the demonstrations foresee the rest best: stacking of predictive distributions (Yao,
+// that learnt from a part of the demonstrations predict the rest best: stacking of predictive distributions (Yao,
 // Vehtari, Simpson and Gelman 2018) with the parts of Config.Folds. The apprentice acts by the model's values, which
 // this leaves alone.
 type Calibration struct {
@@ -79,7 +79,7 @@ func frequencies(demos []demo.Trajectory, actions int) []float64 {
 }
 
 // stack returns the weight τ of the first of two models that gave the actions taken these probabilities: the greatest
-// posterior density of τ, with the prior of one action foreseen by each alone. The logarithm of the density is concave,
+// posterior density of τ, with a prior of one action predicted by each alone. The logarithm of the density is concave,
 // and its slope falls from ∞ to −∞.
 func stack(first, second []float64) float64 {
 	low, high := 0.0, 1.0
@@ -98,14 +98,14 @@ func stack(first, second []float64) float64 {
 	return (low + high) / 2
 }
 
-// part is a part of the demonstrations of a run, to foresee.
+// part is a part of the demonstrations of a run, to predict.
 type part struct {
 	run     int
 	foresee []demo.Trajectory
 }
 
 // calibrate trains a model on all but a part of the demonstrations, for each part of each run, and calibrates the
-// models of the runs by how well these foresee the parts. aux are what the runs of a task that explores have explored.
+// models of the runs by how well these predict the parts. aux are what the runs of a task that explores have explored.
 // A run of which nothing is left without one of its parts stays as it is.
 func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux []explored, clock *clock,
 	progress irl.Progress) error {

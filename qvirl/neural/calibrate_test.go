@@ -128,7 +128,7 @@ func TestPartsAreForeseenOnce(t *testing.T) {
 			}
 		}
 		if i := slices.IndexFunc(times, func(n int) bool { return n != 1 }); i >= 0 {
-			t.Errorf("%v: transition %d is foreseen %d times", lengths, i, times[i])
+			t.Errorf("%v: transition %d is predicted %d times", lengths, i, times[i])
 		}
 	}
 }

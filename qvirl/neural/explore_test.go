@@ -150,7 +150,7 @@ func TestEndOfTrainingCancelsNoRound(t *testing.T) {
 	}{"after the last step": {whole, 50}, "early": {early, 10}} {
 		task := testTask(1)
 		for _, h := range task.HeldOut {
-			for k := range h.Actions { // labels that no model foresees: the best one is an early one
+			for k := range h.Actions { // labels that no model predicts: the best one is an early one
 				h.Actions[k] = (k / 3) % 2
 			}
 		}

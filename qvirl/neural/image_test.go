@@ -193,7 +193,7 @@ func TestImageEncoderIsThatOfPlainGo(t *testing.T) {
 	}
 }
 
-// TestRunsLearnFromImagesAsAlone: runs in one program learn what each learns alone, foresee held-out actions, and a
+// TestRunsLearnFromImagesAsAlone: runs in one program learn what each learns alone, predict held-out actions, and a
 // model of them predicts from numbers what it does from bytes.
 func TestRunsLearnFromImagesAsAlone(t *testing.T) {
 	c := smallEncoder()

@@ -65,7 +65,7 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Mo
 	}
 	if l.config.Folds > 0 && slices.ContainsFunc(t.Runs, func(r Run) bool { return r.From != nil }) {
 		return nil, fmt.Errorf("neural: Config.Folds is %d, and a run has a model to go on from, which has seen what "+
-			"the models of parts are to foresee: want 0", l.config.Folds)
+			"the models of parts are to predict: want 0", l.config.Folds)
 	}
 	if t.Explore != nil {
 		if err := t.Explore.validate(l.config.ReportEvery); err != nil {

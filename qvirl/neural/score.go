@@ -8,7 +8,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// Scores say how well a model foresees demonstrated actions.
+// Scores say how well a model predicts demonstrated actions.
 type Scores struct {
 	Transitions int `json:"transitions"`
 	// LogLikelihood is the mean log-probability of the demonstrated actions.

@@ -37,11 +37,11 @@ func newCollect() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "collect ENVIRONMENT --out FILE.npz",
 		Short: "Collect episodes by a random policy, store them, and read them back",
-		Long: `collect makes an environment by its Gymnasium id, lets a policy that chooses actions uniformly at random
-act in it, stores the episodes in FILE.npz with a description in FILE.json, and reads the file back.
-Episode k is reset with the seed --seed + k. After an interruption or a fault, what was collected until
-then is stored all the same, with the episodes that were cut off, and FILE.json says how many they are
-and why; where it would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.
+		Long: `collect makes an environment by its Gymnasium id, lets a uniformly random policy act in it, stores the
+episodes in FILE.npz with a description in FILE.json, and reads the file back. Episode k is reset with the
+seed --seed + k. After an interruption or a fault, what was collected until then is still stored, including
+the episodes that were cut off, and FILE.json says how many these are and why. Where that would replace a
+file, it goes to FILE.partial.npz, or FILE.partial-2.npz and so on.
 
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for
 environments in which an episode follows from its seed and actions.`,
@@ -64,7 +64,7 @@ environments in which an episode follows from its seed and actions.`,
 		"JSON")
 	command.AddPython(c, &o.python, &o.pythonPath)
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
-	f.BoolVar(&o.replay, "replay", false, "store seeds and actions, of which a replay makes the observations")
+	f.BoolVar(&o.replay, "replay", false, "store seeds and actions, from which a replay regenerates the observations")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, gym.StepLimitHelp)

@@ -33,10 +33,10 @@ func newShow() *cobra.Command {
 		Use:   "show FILE...",
 		Short: "Check files of demonstrations and say what they hold",
 		Long: `show reads files of demonstrations in any layout that the project knows (its own, flat .npz, imitation's
-.npz, CSV), checks every array that they hold, and says what that is.
+.npz, CSV), checks every array in them, and says what they hold.
 
-With --frames, it draws frames of one episode, at even distances, into a picture. Where a file holds seeds and actions
-in place of observations, the episode is played again, and checked.`,
+With --frames, it draws evenly spaced frames of one episode into a picture. Where a file holds seeds and actions in
+place of observations, the episode is played again, and checked.`,
 		Example: `  demos show cartpole.npz recorded.csv
   demos show results/expert-pong/demos.npz --frames pong.png`,
 		Args: cobra.MinimumNArgs(1),
@@ -168,7 +168,7 @@ func show(w io.Writer, path string, s *demo.Set) {
 		fmt.Fprintf(w, "  made with %s\n", strings.Join(versions, ", "))
 	}
 	if len(s.Ignored) > 0 {
-		fmt.Fprintf(w, "  arrays of no meaning here, or misspelt, are ignored: %s\n", strings.Join(s.Ignored, ", "))
+		fmt.Fprintf(w, "  unknown or misspelt arrays are ignored: %s\n", strings.Join(s.Ignored, ", "))
 	}
 	for _, remark := range s.Remarks() {
 		fmt.Fprintf(w, "  note: %s\n", remark)
@@ -196,7 +196,7 @@ func newConvert() *cobra.Command {
   csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated,
              truncated, seed
 
-and, by Python, with h5py or pyarrow (which kernel-setup install --with envs brings along),
+and, through Python, with h5py or pyarrow (which kernel-setup install --with envs includes),
 
   Minari     a data set's folder, or its data/main_data.hdf5
   datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or
@@ -205,8 +205,8 @@ and, by Python, with h5py or pyarrow (which kernel-setup install --with envs bri
 checks every array, and writes FILE.npz with a description in FILE.json.
 
 With --plain, it reads a file of this project's layout that holds seeds and actions in place of observations, plays
-the episodes again, checks them, and writes observations as plain arrays; of stacks of frames, each frame once (array
-frames).`,
+the episodes again, checks them, and writes the observations as plain arrays; for stacks of frames, it writes each
+frame once (array frames).`,
 		Example: `  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz
   demos convert ~/.minari/datasets/cartpole/expert-v0 --out cartpole.npz
   demos convert results/expert-pong/demos.npz --plain --out pong.npz`,
@@ -218,7 +218,7 @@ frames).`,
 	f.StringVar(&o.env, "env", "", "id of the environment")
 	f.StringVar(&o.expert, "expert", "", "who demonstrated")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: one more than the largest in the file)")
-	f.StringVar(&o.layout, "layout", "", "that of FILE, which is read: flat, imitation or csv (default: by its ending "+
+	f.StringVar(&o.layout, "layout", "", "layout of FILE: flat, imitation or csv (default: by its ending "+
 		"and arrays)")
 	f.BoolVar(&o.plain, "plain", false, "store observations where FILE has seeds and actions")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)

@@ -48,7 +48,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
 //	{{reproduced}}, {{withoutNumbers}}                     how many claims are, and how many of them by pictures and
 //	                                                      tests of code alone
-//	{{methods}}, {{metrics}}                               all methods, all metrics
+//	{{methods "KIND"}}, {{metrics}}                        all methods of a kind, all metrics
 //	{{tileDensities}}                                      a figure of the unknown tile's posteriors
 //	{{zooProblems}}                                        a figure of the zoo's answers, problem by problem
 //	{{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   how many problems the zoo has, right answers,
@@ -79,7 +79,7 @@ func (s *site) fill(text string) (string, error) {
 			return tally(slices.DeleteFunc(slices.Clone(s.ledger.Claims), claim.hasNumbers))[reproduced]
 		},
 		"claims":  func() string { return claimTable(s.ledger.Claims, true) },
-		"methods": methodTable,
+		"methods": s.methods,
 		"metrics": s.metrics,
 	}).Parse(text)
 	if err != nil {
@@ -92,13 +92,19 @@ func (s *site) fill(text string) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// methodTable lists all methods of rows and legends.
-func methodTable() string {
+// methods lists the methods of rows and legends that are of a kind.
+func (s *site) methods(kind method.Kind) (string, error) {
 	grid := [][]string{{"in legends", "in rows", ""}}
 	for _, m := range method.All() {
-		grid = append(grid, []string{m.Label, "`" + m.Name + "`", m.Sentence})
+		if m.Kind == kind {
+			grid = append(grid, []string{m.Label, "`" + m.Name + "`", m.Sentence})
+		}
 	}
-	return markdown(grid, "|:--")
+	if len(grid) == 1 {
+		return "", fmt.Errorf("there are no methods of the kind %q; kinds are %q", kind, method.Kinds())
+	}
+	s.kinds[kind] = true
+	return strings.TrimSpace(markdown(grid, "|:--")), nil
 }
 
 func (s *site) write(text string, withError bool, decimals []int) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -63,7 +64,7 @@ func described(r *experiment.Record) string {
 func machines(r *experiment.Record) string {
 	var names []string
 	for _, m := range r.Machines {
-		name := strings.TrimSpace(fmt.Sprintf("%s, %d cores", cmp.Or(m.CPU, m.Arch), m.Cores))
+		name := strings.TrimSpace(cmp.Or(m.CPU, m.Arch) + ", " + progress.Count(m.Cores, "core", "cores"))
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

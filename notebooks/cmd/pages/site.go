@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/widgets"
 )
 
@@ -68,6 +69,7 @@ type site struct {
 	layout   *layout
 	files    map[string][]byte     // by path from the root
 	used     map[string]bool       // the tables that some page shows
+	kinds    map[method.Kind]bool  // the kinds of methods that some page lists
 	zoo      *exhibit.VerdictChart // nil until it is asked for
 }
 
@@ -77,7 +79,7 @@ const banner = "<!-- Made by `go run ./notebooks/cmd/pages` from claims.yaml, pa
 // build makes all files, with or without the bytes of pictures.
 func build(root string, pictures bool) (*site, error) {
 	s := &site{root: root, pictures: pictures, results: newResults(root), layout: new(layout),
-		files: map[string][]byte{}, used: map[string]bool{}}
+		files: map[string][]byte{}, used: map[string]bool{}, kinds: map[method.Kind]bool{}}
 	var err error
 	if err = readYAML(filepath.Join(root, "notebooks", "pages", "pages.yaml"), s.layout); err != nil {
 		return nil, err
@@ -123,6 +125,11 @@ func build(root string, pictures bool) (*site, error) {
 	for _, name := range sortedKeys(s.layout.Tables) {
 		if !s.used[name] {
 			return nil, fmt.Errorf("pages.yaml: no page shows the table %s", name)
+		}
+	}
+	for _, kind := range method.Kinds() {
+		if !s.kinds[kind] {
+			return nil, fmt.Errorf("prose: no page lists the methods of the kind %s", kind)
 		}
 	}
 	return s, nil

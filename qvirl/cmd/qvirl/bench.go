@@ -52,17 +52,17 @@ func newBench() *cobra.Command {
 		Short: "Measure what methods cost: time, processor time, memory, evaluations",
 		Long: `bench fits random gridworlds of the paper's kind (5 actions, 25 demonstrations, γ 0.9, β 2) of several
 sizes by several methods, one problem each, in a process of its own, so that times include start-up and
-compilation. A size is a number of states, which must be a square. Methods are those of fit, "fit" for
-the recommended method with its verdict, as the command fit runs it, and the peers numpyro and blackjax:
+compilation. A size is a number of states, which must be a square. Methods are those of fit; "fit" for
+the recommended method with its verdict, as the command fit runs it; and the peers numpyro and blackjax,
 No-U-Turn samplers of the same exact posterior, in the Python that --python names. A method that takes
-longer than --limit is stopped, and not tried on the sizes after. Compare methods by processor time on a
-machine that does other things too; wall-clock time needs an idle one.
+longer than --limit is stopped, and not tried on larger sizes. On a busy machine compare methods by
+processor time; wall-clock time needs an idle one.
 
-"qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
+"qvirl-low-rank" is qvirl with a covariance of low rank, which it uses by itself above 2,048 states.
 
---out writes a folder with rows.csv, a row for each problem and method as soon as it is measured, machine.json, what
-it was measured on, and report/, a table and a figure of what costs grow as. Rows of other problems and methods that
-the folder has stay; with --sizes "" they are drawn again, and nothing is measured.`,
+--out names a folder for rows.csv (a row for each problem and method, as soon as it is measured), machine.json (what it
+was measured on) and report/ (a table and a figure of how costs grow). Rows of other problems and methods already in
+the folder stay. With --sizes "" only the report is made again, and nothing is measured.`,
 		Example: `  qvirl bench
   qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench
   qvirl bench --sizes 64 --methods reference,numpyro --python /path/of/python`,

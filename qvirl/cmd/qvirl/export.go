@@ -33,10 +33,10 @@ func newExport() *cobra.Command {
 		Long: `export draws rewards and values along one trajectory from the posterior of a model that "qvirl train
 --method qvirl" made, and stores them in a netCDF file that arviz.from_netcdf opens: the groups
 posterior, prior, log_likelihood, observed_data and constant_data, with a step for each transition.
-Models of pictures have none.
+Models of images cannot be exported.
 
-Means and standard deviations are outputs of the network. Far from all demonstrations it extrapolates both: a small
-standard deviation says nothing there, and means may lie many prior standard deviations below the prior's mean.`,
+Means and standard deviations are outputs of the network. Far from all demonstrations it extrapolates both: there, a
+small standard deviation says nothing, and means may lie many prior standard deviations below the prior's mean.`,
 		Example: `  qvirl export --model model --demos lander.npz --episode 200 --out landing.nc
   python -c 'import arviz; print(arviz.summary(arviz.from_netcdf("landing.nc"), var_names=["reward"]))'`,
 		Args: cobra.NoArgs,

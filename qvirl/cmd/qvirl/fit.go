@@ -50,16 +50,16 @@ func newFit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fit --problem FILE.npz --out FILE.npz",
 		Short: "Infer the reward of a Markov decision process from demonstrations",
-		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its reward
-to another.
+		Long: `fit reads a problem of inverse reinforcement learning (IRL) on any finite Markov decision process (MDP)
+from a NumPy archive, and writes the posterior over its rewards to another.
 
 The problem holds the arrays
-  transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends; or without the zeros
+  transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends; or, sparse,
                        transitions_probs [k] and transitions_indices [k,3], the state, action and successor of each,
                        or transitions_probs [k], transitions_indices [k] and transitions_indptr [S·A+1]: data,
                        indices and indptr of SciPy's CSR format, row s·A + a
-  prior_mean [S]       prior mean of the rewards, paid for acting in a state, a terminal one too, whatever comes next;
-                       [S,A] for rewards of state-action pairs
+  prior_mean [S]       prior mean of the rewards, which are paid for acting in a state, also a terminal one, whatever
+                       comes next; [S,A] for rewards of state-action pairs
   prior_std            standard deviations of independent rewards, 0 of known ones, same shape or one number; or another
                        prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
@@ -69,26 +69,26 @@ The problem holds the arrays
   initial [S]          distribution of the first state (optional)
   state_names [S], action_names [A]  texts for tables and netCDF files (optional)
 
-Rewards that depend on each other take one of these priors, singular ones included:
+Correlated rewards take one of these priors, which may be singular:
   prior_cov [S,S]      covariance; [S·A,S·A] for rewards of state-action pairs
   prior_low_rank [S,k] factor W of the covariance W Wᵀ + diag(prior_std²); [S,A,k] for pairs; prior_std is optional here
-  prior_kernel         Gaussian process: a text, rbf, matern12, matern32, matern52 or linear, as of np.array("rbf"),
-                       with prior_lengthscale (one, or one a feature), prior_std (of the rewards, one or one each),
-                       state_features [S,d] (reward_features [S,A,d] for pairs), and optionally prior_nugget, a
-                       variance that no two rewards share
+  prior_kernel         kernel of a Gaussian process, a text such as np.array("rbf"): rbf, matern12, matern32, matern52
+                       or linear; with prior_lengthscale (one number, or one per feature), prior_std (of the rewards;
+                       one number, or one each), state_features [S,d] (reward_features [S,A,d] for pairs), and
+                       optionally prior_nugget, an independent variance added to each reward
 Standard deviations and β lie between 1e-60 and 1e60.
 
 The answer holds reward_mean and reward_std [S], reward_cov [S,S] (of up to 4,096 rewards), value_mean [S] and
 value_std [S] (of the optimal state values, a state's own reward included), action_probs [S,A] (of the expert, averaged
 over the posterior), reward_samples [k,S] from samplers or with --samples, and from samplers rhat [S] and ess_bulk [S].
 With state-action rewards, [S] is [S,A] for everything about rewards, and reward_cov is [S·A,S·A]. Where β has a prior
-there are beta_mean, beta_std (NaN where a heavy tail leaves it unknown) and, beside reward_samples, beta_samples [k]
-too. With --format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the
+there are also beta_mean, beta_std (NaN where a heavy tail leaves it unknown) and, beside reward_samples, beta_samples
+[k]. With --format netcdf, or an --out that ends in .nc, the answer is a file for ArviZ (arviz.from_netcdf), with the
 groups posterior, prior, sample_stats, log_likelihood, observed_data and constant_data.
 
-Three texts say whether to trust it: verdict ("trust", "refine", "do not use", "not judged"; of samplers "converged"
-or "not converged"), returned (the method whose posterior it is; "refined" if it consists of the samples of the judging
-chains) and reason; converged is 1 if the answer can be trusted, else 0.
+Three texts say whether to trust it: verdict ("trust", "refine", "do not use" or "not judged"; from samplers
+"converged" or "not converged"), returned (the method whose posterior it is; "refined" if it consists of the samples of
+the judging chains) and reason. converged is 1 if the answer can be trusted, else 0.
 
 Methods:
   qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short
@@ -99,22 +99,22 @@ Methods:
   reference      Markov chain Monte Carlo, for any prior, discount and β
   valuewalk      ValueWalk, the Markov chain Monte Carlo to which the paper compares
   policywalk     PolicyWalk, an earlier one; β must be known
-Posteriors of reference, valuewalk and policywalk are exact if their chains agree and none has missed a mode; chains of
-valuewalk and policywalk start only from draws of the prior, those of reference also far from it, and they jump between
-the modes that climbs from many places find.
+Posteriors of reference, valuewalk and policywalk are exact if their chains agree and none has missed a mode. Chains of
+valuewalk and policywalk start only from draws of the prior. Those of reference also start far from it, and jump between
+the modes that maximising the density from many starting points finds.
 
 A variational answer is judged on the problem itself, by chains started from it, from the prior, and from points
 far away:
   trust       means, standard deviations, values, policy and importance weights agree: it is returned
-  refine      these chains agree with each other but not with it, or it has no density to tell its tails by, as
-              qvirl-refined and --refine have none: the samples of these chains are returned
+  refine      these chains agree with each other but not with it, or it has no density by which to judge its tails
+              (with qvirl-refined and --refine): the samples of these chains are returned
   do not use  they do not agree: samples of another run of the reference sampler are returned
-Where a variational method is not for such a problem, as that of a singular prior, the reference sampler takes its
-place, and the verdict is on its samples, but not with --no-escalate or --no-verdict.
+Where a variational method does not apply to the problem, as with a singular prior, the reference sampler takes its
+place, and the verdict is on its samples, except with --no-escalate or --no-verdict.
 --no-escalate returns the variational answer whatever the verdict; --no-verdict does not judge it. --strict ends
 with an error if the answer cannot be trusted, or if --check finds the method miscalibrated.
 
---refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0:
+--refine K first moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo (0: by
 none, but each reward is computed exactly from its sample of values). --check N simulates N problems like this one
 from its prior, fits each, and tests whether the ranks of the truth are uniform (simulation-based calibration; 100
 problems take minutes).`,
@@ -271,7 +271,7 @@ func (o *fitOptions) read(cmd *cobra.Command) (*irl.Problem, error) {
 		return nil, err
 	}
 	if ignored, err := problemfile.Ignored(o.problem); err == nil && len(ignored) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; "+
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: unknown or misspelt arrays are ignored: %s; "+
 			"see fit --help\n", o.problem, strings.Join(ignored, ", "))
 	}
 	if note := idle(problem); note != "" {

@@ -20,9 +20,9 @@ func newRoot(definitions []experiment.Definition) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "qvirl",
 		Short: "Infer rewards from demonstrations, with their uncertainty; run the experiments",
-		Long: `qvirl runs the experiments of the project, draws their tables and figures from stored rows, and fits
-reward posteriors to any finite Markov decision process. It also learns from demonstrations in
-environments of continuous observations.`,
+		Long: `qvirl fits reward posteriors to any finite Markov decision process, and learns from demonstrations in
+environments with continuous observations. It also runs the experiments of the project, and draws their
+tables and figures from stored rows.`,
 		Example: `  qvirl list
   qvirl run posterior-quality --scale quick
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick

@@ -61,33 +61,35 @@ func newPlan() *cobra.Command {
 		Use:   "plan --model DIR --demos FILE --env ID --out DIR",
 		Short: "Plan an apprentice in its environment on a model's posterior over rewards",
 		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model
-of QVIRL believes of the rewards: the mean, less --risk standard deviations, of a Gaussian process. The
+of QVIRL believes of the rewards: the mean of a Gaussian process minus --risk standard deviations. The
 process is conditioned on the model's posterior means at the demonstrated transitions and at rollouts of
-the model's apprentice, with the posterior variances as noise. Of an ensemble (--method qvirl-ensemble in
+the model's apprentice, with the posterior variances as noise. For an ensemble (--method qvirl-ensemble in
 training) these are the moments of the members' mixture. The environment's own rewards play no part.
 
-The model has to put the rewards of the demonstrations above its prior's mean: one trained with auxiliary transitions
-("qvirl train --env ID") mostly does, one trained on demonstrations alone mostly does not. --demos is the file that it
-was trained on. With --visits the process, with the prior N(0, 1), is conditioned on 1 at each demonstrated transition
-instead; from the model it has only lengthscales, by the spread of its rollouts.
+The model has to put the rewards of the demonstrations above its prior's mean. A model trained with auxiliary
+transitions ("qvirl train --env ID") mostly does, one trained on demonstrations alone mostly does not. --demos is the
+file that it was trained on. With --visits the process has the prior N(0, 1) and is conditioned on 1 at each
+demonstrated transition instead; it takes only lengthscales from the model, by the spread of its rollouts.
 
 The end of an episode pays for ever, in closed form: as much as a demonstrated step if a demonstration ended like
-that, otherwise as much as an undemonstrated one; an episode that was cut off continues from its last state. Where the
-demonstrations end sooner than a few episodes of a random policy, the end was sought, and pays so much more that to
-linger is worth less ("end_worth" in the config, in demonstrated steps, sets how much); where none of 100 random
-episodes ends in as many steps as the longest demonstration that did, any end counts as a demonstrated one. At each
-point of the learning curve, of which few --steps make fewer, a few episodes are played greedily, and in the end the
-network of the greatest planning objective, their discounted return by the planned rewards, is the apprentice.
-DIR/plan.json holds the curve over environment steps.
+that, otherwise as much as an undemonstrated one. An episode that was cut off continues from its last state. Where the
+demonstrations end sooner than a few episodes of a random policy, the end is taken for a goal, and pays so much more
+that lingering is worth less ("end_worth" in the config, in demonstrated steps, sets how much). Where none of 100
+random episodes ends in as many steps as the longest demonstration that did, any end counts as a demonstrated one.
 
-The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
-that was planned on. The state of the training is stored at each point of the learning curve; after an interruption
+At each point of the learning curve (the fewer --steps, the fewer points) a few episodes are played greedily. Their
+discounted return by the planned rewards is the planning objective, and the network with the greatest objective becomes
+the apprentice. DIR/plan.json holds the curve over environment steps.
+
+"qvirl rollout" and "qvirl score" take the planned model in DIR; the expert's probabilities are those of the model that
+was planned on. The state of the training is stored at each point of the learning curve; after an interruption
 the same command resumes from the last one, and ends with the same apprentice.
 
 A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner":
-{"gradient_steps": 8}}. The length is how far rewards carry, in standard deviations of the features; without it, as
-far as a demonstrated state is from the nearest one of another demonstration, or of a rollout. Where the objective of
-the curve stays far below that of the demonstrations it may be too short.`,
+{"gradient_steps": 8}}. The length is the distance over which rewards generalise, in standard deviations of the
+features; by default, the median distance of a demonstrated state from the nearest one of another demonstration or,
+with one demonstration, of a rollout. Where the objective of the curve stays far below that of the demonstrations, it
+may be too short.`,
 		Example: `  qvirl train --demos lander.npz --method qvirl --trajectories 3 --env LunarLander-v3 --out model
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --out planned
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --risk 0.3 --out averse

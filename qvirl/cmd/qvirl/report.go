@@ -26,8 +26,8 @@ func newReport(definitions []experiment.Definition) *cobra.Command {
 		Use:   "report EXPERIMENT",
 		Short: "Make tables and figures from stored rows, without computing",
 		Long: `report reads FROM/rows.csv and writes report.md, a CSV file for each table and an SVG file for each
-figure. The tables are printed as well. With --with, methods of other runs stand beside those of FROM, in
-place of their namesakes.`,
+figure. The tables are printed as well. With --with, methods of other runs are shown beside those of FROM, in
+place of those of the same name.`,
 		Example: `  qvirl report posterior-quality                            # from results/posterior-quality
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick --out report
   qvirl report highway --with results/highway-pairs --out report   # beside the encoder that takes the action as input`,

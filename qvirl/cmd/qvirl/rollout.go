@@ -70,13 +70,13 @@ func newRollout() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollout --model DIR --env ID --episodes N",
 		Short: "Let an apprentice act in its environment, and report its returns",
-		Long: `rollout lets the apprentice of a model that "qvirl train" made act in a Gymnasium environment: it takes
-the action of the greatest value, or with --sample draws from the predicted action probabilities of the
-expert. Episode i is reset with the seed --seed + i, so that all models meet the same episodes.
+		Long: `rollout lets the apprentice of a model from "qvirl train" or "qvirl plan" act in a Gymnasium environment.
+It takes the action of the greatest value, or with --sample draws one from the predicted action
+probabilities of the expert. Episode i is reset with the seed --seed + i, so that all models meet the same episodes.
 
-Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a
-fault that restarts do not fix, and after an interruption, the episodes that have ended are still reported and
-kept; where --out would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.`,
+Workers that die or exceed --step-timeout are started again, and their unfinished episodes begin anew. After a fault
+that restarts do not fix, or an interruption, the episodes that have ended are still reported and kept; where --out
+would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.`,
 		Example: `  qvirl rollout --model bc --env LunarLander-v3 --episodes 30
   qvirl rollout --model bc --env highway-fast-v0 --episodes 30 --json | jq .mean`,
 		Args: cobra.NoArgs,

@@ -51,17 +51,17 @@ func newRun(definitions []experiment.Definition) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
 		Short: "Run an experiment, or a shard of it, and keep its rows",
-		Long: `run computes the units of an experiment that OUT lacks, and keeps each as it ends, in OUT/units. A unit
-is a method, or a variant of one, on a chunk of problems. At the end it writes OUT/rows.csv, the rows of
-the experiment's units, and OUT/run.json, the record of the run. After Ctrl-C, the finished units are
-still there, and the same command goes on from them.
+		Long: `run computes those units of an experiment that OUT lacks, and keeps each in OUT/units as soon as it is
+done. A unit is a method, or a variant of one, on a chunk of problems. At the end run writes OUT/rows.csv,
+the rows of the experiment's units, and OUT/run.json, the record of the run. After Ctrl-C, the finished
+units are still there, and the same command continues from them.
 
 Each unit is kept under a digest of what its rows depend on: its method's settings, the problems, the data. Where one of
-these has changed, run says so and computes these units anew, and no others; more methods or problems are more units.
-Rows of another scale are not replaced: they need another OUT.
+these has changed, run says so and computes the units concerned anew, and no others. More methods or problems are more
+units. Rows of another scale are not replaced; they need another OUT.
 
 With --shard i/n it computes every n-th unit, from the i-th on (units on the same problems stay together). Shards may
-write to the same folder, at the same time, or to folders of their own, which "qvirl merge" joins; the rows are the
+write to the same folder at the same time, or to folders of their own, which "qvirl merge" joins; the rows are the
 same as those of one run. See "qvirl help scaling".`,
 		Example: `  qvirl run posterior-quality                               # quick scale, minutes
   qvirl run posterior-quality --scale paper                 # all worlds, to results/posterior-quality

@@ -38,12 +38,12 @@ func newScore() *cobra.Command {
 		Use:   "score --model DIR --demos FILE",
 		Short: "Measure how well a model predicts demonstrated actions, and how well its probabilities are calibrated",
 		Long: `score compares the action probabilities of a model that "qvirl train" made with demonstrations that it
-has not seen: their mean log-likelihood per action, the expected calibration error (of the probabilities
-of all actions, in ten bins of equal width), and the fraction of actions that the model took for the most
-probable. Where the file holds the expert's own probabilities, their mean log-likelihood is the ceiling.
-Of a model whose probabilities were calibrated in training, it says what they were worth before:
-calibration usually raises the log-likelihood, but may leave a larger expected calibration error (ECE)
-than there was without it.`,
+has not seen. It reports their mean log-likelihood per action, the expected calibration error (ECE; of
+the probabilities of all actions, in ten bins of equal width), and the fraction of actions that the model
+took for the most probable. Where the file holds the expert's own probabilities, their mean
+log-likelihood is the ceiling. If the model's probabilities were calibrated in training, it also reports
+the uncalibrated ones: calibration usually raises the log-likelihood, but may leave a larger ECE than
+there was without it.`,
 		Example: `  qvirl score --model bc --demos lander.npz --episodes 200:300
   qvirl score --model bc --demos lander.npz --json | jq .log_likelihood`,
 		Args: cobra.NoArgs,

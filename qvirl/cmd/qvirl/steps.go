@@ -61,16 +61,16 @@ func newBenchSteps() *cobra.Command {
 		Long: `steps measures networks of the paper's size (8 features, 4 actions, two layers of 128 units): a training
 step of QVIRL, of 64 demonstrated and 64 auxiliary transitions, for one run and for ten in one program; a
 prediction for one observation, and for ten thousand, beside a product of matrices of the same shape as
-the network's widest layer. All take turns, so that what else the machine does slows all alike, and
+the network's widest layer. All take turns, so that other load on the machine slows all alike, and
 medians are shown.
 
 --images adds a training step of a classifier of images: 128 stacks of four of 84 × 84, and the network of
 Mnih et al. (2015).
 
---python names a Python with torch and jax: the same steps there, in eager PyTorch and in jitted JAX, take turns too,
-on as many threads.
+--python names a Python with torch and jax, in which the same steps, in eager PyTorch and in jitted JAX, also take
+turns, on as many threads.
 
---out names a folder, in which the table is kept as ` + "`steps.csv`" + `, and the machine beside it.`,
+--out names a folder, in which the table is kept as ` + "`steps.csv`" + `, with a description of the machine.`,
 		Example: `  qvirl bench steps
   qvirl bench steps --python /path/of/python --out results/bench`,
 		Args: cobra.NoArgs,

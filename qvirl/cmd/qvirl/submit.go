@@ -50,13 +50,13 @@ func newSubmit(definitions []experiment.Definition) *cobra.Command {
 		Use:   "submit EXPERIMENT",
 		Short: "Spread an experiment over the tasks of Slurm, Kubernetes or this machine, and collect its rows",
 		Long: `submit computes an experiment by many tasks at once: task i computes the shard i/TASKS, as "qvirl run
---shard" does, into the folder OUT that all tasks share. It submits them, shows how far they have come,
-and at the end writes OUT/rows.csv and OUT/run.json; the rows are those of one run. A task that fails, is
-pre-empted or runs out of its time is submitted again and goes on from its finished units, up to
---retries times without finishing another. A task that was cancelled is submitted again, unless all that
-were left are cancelled.
+--shard" does, into the folder OUT that all tasks share. It submits the tasks, shows their progress, and
+at the end writes OUT/rows.csv and OUT/run.json; the rows are those of one run. A task that fails, is
+pre-empted or runs out of time is submitted again and continues from its finished units, up to --retries
+times without finishing another. A cancelled task is also submitted again, unless all remaining tasks are
+cancelled.
 
-Ctrl-C ends this command alone where Slurm or Kubernetes runs the tasks; it says how to look at them and cancel them.
+Where Slurm or Kubernetes runs the tasks, Ctrl-C ends this command alone; it says how to inspect and cancel the tasks.
 The same command follows them again, and computes nothing that is finished.`,
 		Example: `  qvirl submit posterior-quality --scale paper --engine slurm --tasks 6 --cpus 4 --partition short --out $SCRATCH/pq
   qvirl submit lunarlander --scale paper --engine local --tasks 63 --cpus 1 --out lander

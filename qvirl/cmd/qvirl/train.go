@@ -59,16 +59,16 @@ layout, CSV files with the same columns, and this project's own files are also r
 consecutive and in order, so that the next_obs of each is the obs of the next.
 
 The trajectories are the first N of the file with --seed 0, the next N with --seed 1, and so on, wrapping around at
-the end of the file: until it wraps, different seeds learn from different demonstrations, and the end of the file is
+the end of the file. Until it wraps, different seeds learn from different demonstrations, and the end of the file is
 left for scoring. --episodes A:B restricts this to the episodes A, …, B−1 of the file, counted from 0.
 
-The networks see features of order one (root mean square over the demonstrations at most 1) as they are, saturating at
-1, and others, and those whose standard deviation is below 2 % of their mean, standardised, saturating at two standard
-deviations. --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but from a few
-trajectories exaggerates features that hardly vary in them.
+Features of order one (root mean square over the demonstrations at most 1) enter the networks as they are, saturating
+at 1. All others, and those whose standard deviation is below 2 % of their mean, are standardised, and saturate at two
+standard deviations. --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but
+with few trajectories exaggerates features that hardly vary in them.
 
-Observations that are stacks of images (frames, height, width), as bytes, pass the convolutions of Mnih et al. (2015)
-before the layers. QVIRL's prior over rewards then compares images, by default with the paper's weights for Pong;
+Observations that are stacks of images (bytes [frames, height, width]) pass through the convolutions of Mnih et al.
+(2015) first. QVIRL's prior over rewards then compares images, by default with the paper's weights for Pong;
 --config says what the actions do, and the scale of the rewards:
 
   {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true,
@@ -77,11 +77,11 @@ before the layers. QVIRL's prior over rewards then compares images, by default w
 
 per_beta measures values in units of 1/β, for β in the hundreds.
 
-The prior over rewards is fixed, so that a larger β expects clearer choices of the expert. Of several, as by
---beta 1,5,20, that one is kept by which models that learn from four fifths of the demonstrations foresee the rest best.
+The larger β, the more often the expert is expected to choose the best action. With several, such as --beta 1,5,20,
+train keeps the β whose models, trained on four fifths of the demonstrations at a time, best predict the rest.
 
-The action probabilities, except those of ensembles, are calibrated by such models, which takes most of the time;
---config with {"Training": {"Folds": 0}} omits this. Calibration does not change what the apprentice does.
+The action probabilities, except those of ensembles, are calibrated by such models (cross-validation), which takes most
+of the time; --config with {"Training": {"Folds": 0}} omits this. Calibration does not change what the apprentice does.
 
 The state of the training is stored in DIR, and after an interruption the same command resumes from there. An existing
 model in DIR, or the state of a training with other settings, is replaced only with --force, and one command at a time
@@ -107,8 +107,8 @@ Methods:
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes of the file to choose them from (default: all)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything random, and the place of the trajectories in the file")
 	f.Float64SliceVar(&o.betas, "beta", nil, "rationality coefficient of the expert (default: what the file's "+
-		"description says); of several `numbers`, such as 1,5,20, that by which parts of the demonstrations "+
-		"are foreseen best")
+		"description says); of several `numbers`, such as 1,5,20, the one that best predicts left-out parts "+
+		"of the demonstrations is kept")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories, by any policy, for methods that use them")
 	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; "+

@@ -300,7 +300,7 @@ func TestAuxiliaryFilesAreChecked(t *testing.T) {
 		}
 	}
 	for aux, want := range map[string][]string{
-		"odd.csv": {"note: odd.csv: arrays of no meaning here, or misspelt, are ignored: done; ",
+		"odd.csv": {"note: odd.csv: unknown or misspelt arrays are ignored: done; ",
 			"note: odd.csv: only one action was ever taken"},
 		"there.npz":  {"note: here.npz is of the environment Here-v0, and there.npz of There-v0\n"},
 		"./here.npz": {"note: --aux ./here.npz is the file of --demos"},

@@ -11,7 +11,8 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
-// fit returns the model of the task, of several β that by which parts of the demonstrations are foreseen best.
+// fit returns the model of the task; of several β, that of the one that best predicts left-out parts of the
+// demonstrations.
 func (o *trainOptions) fit(ctx context.Context, method neural.Method, task *neural.Task, progress irl.Progress,
 	notes io.Writer) (best neural.Model, err error) {
 	o.seconds = 0
@@ -29,7 +30,7 @@ func (o *trainOptions) fit(ctx context.Context, method neural.Method, task *neur
 		if c == nil {
 			return nil, errors.New("--beta: from so few demonstrations nothing can be left out to choose by")
 		}
-		fmt.Fprintf(notes, "note: β = %g foresees parts of the demonstrations that it was not shown with %.3f nats an "+
+		fmt.Fprintf(notes, "note: β = %g predicts left-out parts of the demonstrations with %.3f nats per "+
 			"action\n", beta, c.Foreseen)
 		if best == nil || c.Foreseen > best.Calibration().Foreseen {
 			best = m

@@ -15,7 +15,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
-// TestBetaIsChosen: of several β the model is that of the one by which left-out demonstrations are foreseen best.
+// TestBetaIsChosen: of several β the model is that of the one that best predicts left-out demonstrations.
 func TestBetaIsChosen(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 6)
@@ -50,7 +50,7 @@ func TestBetaIsChosen(t *testing.T) {
 	best, chosen, noted := math.Inf(-1), 0.0, 0
 	for line := range strings.Lines(stderr) {
 		var beta, foreseen float64
-		if n, _ := fmt.Sscanf(line, "note: β = %g foresees parts of the demonstrations that it was not shown with %g",
+		if n, _ := fmt.Sscanf(line, "note: β = %g predicts left-out parts of the demonstrations with %g",
 			&beta, &foreseen); n == 2 {
 			if noted++; foreseen > best {
 				best, chosen = foreseen, beta
@@ -63,7 +63,7 @@ func TestBetaIsChosen(t *testing.T) {
 	}
 	rounding := 6e-4 // of the note
 	if noted != 3 || !(best < 0) || m.Spec().Beta != chosen || math.Abs(m.Calibration().Foreseen-best) > rounding {
-		t.Errorf("the model has β = %g and foresees with %.4f; the notes: %s", m.Spec().Beta, m.Calibration().Foreseen,
+		t.Errorf("the model has β = %g and predicts with %.4f; the notes: %s", m.Spec().Beta, m.Calibration().Foreseen,
 			stderr)
 	}
 	if _, err := os.Stat("model/" + neural.CheckpointDir); err == nil {

@@ -32,9 +32,8 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 		return nil
 	}
 	return fmt.Errorf("the demonstrations have only %d different actions, of which the largest, in demonstration %d, "+
-		"is %d: "+
-		"if that is a mistake, mend %s; if most actions never occur, number them anew", len(seen), episode, largest,
-		o.demos)
+		"is %d: if that is a mistake, correct %s; if most actions never occur, renumber them", len(seen), episode,
+		largest, o.demos)
 }
 
 // noteDemos says what in the demonstrations may not be as it was meant, and returns whether it said anything of the
@@ -46,8 +45,8 @@ func (o *trainOptions) noteDemos(w io.Writer, t *neural.Task, config []byte) (un
 		noteFile(w, o.aux, a.Ignored, a.Remarks())
 		noteEnvironments(w, o.demos, t.Environment, o.aux, a.Environment)
 		if sameFile(o.aux, o.demos) {
-			fmt.Fprintf(w, "note: --aux %s is the file of --demos: auxiliary trajectories tell more where others than "+
-				"the expert acted\n", o.aux)
+			fmt.Fprintf(w, "note: --aux %s is the file of --demos: auxiliary trajectories by another policy than the "+
+				"expert's tell more\n", o.aux)
 		}
 	}
 	return noteUnits(w, t, config)
@@ -56,7 +55,7 @@ func (o *trainOptions) noteDemos(w io.Writer, t *neural.Task, config []byte) (un
 // noteFile says what in a file is ignored, and what was remarked about it.
 func noteFile(w io.Writer, path string, ignored, remarks []string) {
 	if len(ignored) > 0 {
-		fmt.Fprintf(w, "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train --help\n", path,
+		fmt.Fprintf(w, "note: %s: unknown or misspelt arrays are ignored: %s; see train --help\n", path,
 			strings.Join(ignored, ", "))
 	}
 	for _, remark := range remarks {
@@ -108,12 +107,12 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) bool {
 	}
 	const standardised = `--config with {"Training": {"Unit": 0, "Range": 2}} standardises all`
 	if len(small) > 0 {
-		fmt.Fprintf(w, "note: features whose standard deviation is less than %g are next to nothing to the networks: "+
+		fmt.Fprintf(w, "note: features whose standard deviation is below %g hardly reach the networks: "+
 			"%s; store them in smaller units, or %s\n", unseen, some(small), standardised)
 	}
 	if len(large) > 0 {
-		fmt.Fprintf(w, "note: the networks see features of order one saturate at %d, and these (counted from 0) are "+
-			"beyond it in more than a tenth of the states: %s; %s\n", saturated, some(large), standardised)
+		fmt.Fprintf(w, "note: features of order one saturate at %d in the networks, and these (counted from 0) "+
+			"exceed it in more than a tenth of the states: %s; %s\n", saturated, some(large), standardised)
 	}
 	return len(small)+len(large) > 0
 }
@@ -126,8 +125,8 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does, or
-// if models of parts of the demonstrations foresee the others hardly better than the frequencies of the actions do:
+// noteFit says so if training ended before the model predicts what it learnt from better than a uniform guess does, or
+// if models of parts of the demonstrations predict the others hardly better than the frequencies of the actions do:
 // then it advises several β, if train may take them, and before all else other units, if noteUnits has named features.
 func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 	const little = 0.3
@@ -143,7 +142,7 @@ func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 	}
 	if m.Calibration() != nil && m.Spec().Demos == 1 {
 		fmt.Fprintln(w, "note: its probabilities were calibrated on parts of the one trajectory there is: on other "+
-			"episodes they are worth less than the trust says")
+			"episodes they are less reliable than the trust says")
 	}
 	if c := m.Calibration(); c != nil && c.Trust < little {
 		advice := "learn from more demonstrations"
@@ -151,10 +150,10 @@ func noteFit(w io.Writer, m neural.Model, betas, units bool) {
 			advice += ", or have it choose among several --beta, such as 1,5,20"
 		}
 		if units {
-			advice = "first mend the units of the features that are named above; after that, " + advice
+			advice = "first change the units of the features that are named above; after that, " + advice
 		}
-		fmt.Fprintf(w, "note: what it learnt foresees left-out parts of the demonstrations hardly better than the "+
-			"frequencies of the actions do (trust %.2f of 1): %s\n", c.Trust, advice)
+		fmt.Fprintf(w, "note: what it learnt predicts left-out parts of the demonstrations hardly better than the "+
+			"action frequencies do (trust %.2f of 1): %s\n", c.Trust, advice)
 	}
 }
 

@@ -27,8 +27,8 @@ func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
 	for config, noted := range map[string]bool{"own.json": true, "standard.json": false} {
 		_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", "bc", "--beta", "1", "--steps", "1",
 			"--backend", "go", "--config", config, "--out", "model", "--force")
-		if status != 0 || !strings.Contains(stderr, "misspelt, are ignored: done;") ||
-			strings.Contains(stderr, "next to nothing to the networks: 1;") != noted {
+		if status != 0 || !strings.Contains(stderr, "misspelt arrays are ignored: done;") ||
+			strings.Contains(stderr, "hardly reach the networks: 1;") != noted {
 			t.Errorf("%s: status %d, %s", config, status, stderr)
 		}
 	}
@@ -58,11 +58,11 @@ func TestFeaturesThatHardlyVaryAreNoted(t *testing.T) {
 		z := random.NormFloat64()
 		return []float64{0.9 + 0.001*z, 0.9, 1000 + 0.001*z, 0.3 + 0.1*z, 1e-4 * z, -0.5 + 0.001*z}[f]
 	}
-	if got := noted(x, 6); !strings.Contains(got, "next to nothing to the networks: 4; store") ||
+	if got := noted(x, 6); !strings.Contains(got, "hardly reach the networks: 4; store") ||
 		!strings.Contains(got, `{"Training": {"Unit": 0`) {
 		t.Errorf("features that hardly vary: %q", got)
 	}
-	for what, scale := range map[string]float64{"next to nothing": 1e-4, "saturate": 0.8} {
+	for what, scale := range map[string]float64{"hardly reach": 1e-4, "saturate": 0.8} {
 		got := noted(func(int) float64 { return scale * random.NormFloat64() }, 3000)
 		if !strings.Contains(got, what) || !strings.Contains(got, ": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …; ") {
 			t.Errorf("%s: %.300q", what, got)
@@ -118,8 +118,8 @@ func TestUnitsComeBeforeOtherAdvice(t *testing.T) {
 		var out strings.Builder
 		units := noteUnits(&out, &neural.Task{Observation: 2, Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}}, nil)
 		noteFit(&out, doubted{}, false, units)
-		if text := out.String(); strings.Contains(text, "to nothing to the networks: 1;") != want ||
-			strings.Contains(text, ": first mend the units of the features that are named above; after that, learn "+
+		if text := out.String(); strings.Contains(text, "hardly reach the networks: 1;") != want ||
+			strings.Contains(text, ": first change the units of the features that are named above; after that, learn "+
 				"from more") != want ||
 			!strings.Contains(text, "learn from more demonstrations") {
 			t.Errorf("a feature of %g: %q", scale, text)

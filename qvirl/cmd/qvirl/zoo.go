@@ -10,7 +10,9 @@ import (
 
 // newZoo is the command of the benchmark of small problems with exact answers.
 func newZoo() *cobra.Command {
-	root := &cobra.Command{Use: "zoo", Short: "Problems with exact answers, for judging methods"}
+	root := &cobra.Command{Use: "zoo", Short: "Problems with exact answers, for judging methods",
+		Long: `The zoo is a collection of small problems with exact answers, in families that are each hard in one way.
+"qvirl run zoo" judges the project's methods by it; qvirl/zoo/README.md describes its files.`}
 	var dir string
 	answers := &cobra.Command{
 		Use:   "answers",

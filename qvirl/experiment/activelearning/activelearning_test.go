@@ -89,7 +89,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Errorf("distances %+v", at)
 	}
 	row := report.Tables[0].Rows[0]
-	if row.Method != QVIRL || !scalar.EqualWithinAbs(row.Cells[0].Estimate.Mean, mean[key(QVIRL, ReturnTrue, 0)],
+	if row.Method != "qvirl-eig" || !scalar.EqualWithinAbs(row.Cells[0].Estimate.Mean, mean[key(QVIRL, ReturnTrue, 0)],
 		1e-9) || row.Cells[0].Estimate.N != 3 {
 		t.Errorf("table row %+v", row)
 	}

@@ -19,12 +19,19 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	if err != nil {
 		return nil, err
 	}
+	for _, t := range tables {
+		for i, row := range t.Rows {
+			t.Rows[i].Method = shownAs(row.Method)
+		}
+	}
 	r := &exhibit.Report{Title: "Active learning in random gridworlds", Tables: tables,
 		Charts: []exhibit.Chart{LearningCurves(rows)}}
-	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the "+
-		"posterior mean reward under the true reward, 0 for the random policy and 100 for the optimal one. The "+
-		"entropy is that of the Gaussian with the posterior's covariance of all rewards. W₁ is the Wasserstein-1 "+
-		"distance of the reward marginals to a posterior that ValueWalk samples from the same demonstrations.")
+	r.Text = append(r.Text, "Methods choose queries by the expected information gain about the reward (Reward EIG) "+
+		"unless their names say otherwise. Means over runs ± standard error. The return is that of the optimal "+
+		"policy of the posterior mean reward under the true reward, 0 for the random policy and 100 for the optimal "+
+		"one. The entropy is that of the Gaussian with the posterior's covariance of all rewards. W₁ is the "+
+		"Wasserstein-1 distance of the reward marginals to a posterior that ValueWalk samples from the same "+
+		"demonstrations.")
 	for _, method := range ordered(rows) {
 		if inside, of := InsideBand(rows, method, ReturnTrue); of > 0 && method != ValueWalk {
 			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's "+
@@ -50,6 +57,15 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	return r, nil
 }
 
+// shownAs is the method as which figures and tables show one: QVIRL, whose rows here do not name its queries, as in
+// Lunar Lander, where they do.
+func shownAs(method string) string {
+	if method == QVIRL {
+		return QVIRL + "-eig"
+	}
+	return method
+}
+
 // ordered lists the methods of the rows, those of the experiment first and in its order.
 func ordered(rows []experiment.Row) []string {
 	return experiment.Ordered(rows, Paper().Methods)
@@ -63,6 +79,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 		panel := exhibit.Panel{XLabel: "queries", YLabel: metric.Label(name)}
 		for _, method := range ordered(rows) {
 			if c := experiment.Learning(rows, method, name); len(c.X) > 1 {
+				c.Name = shownAs(method)
 				panel.Curves = append(panel.Curves, c)
 			}
 		}

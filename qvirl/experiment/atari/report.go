@@ -54,8 +54,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			return nil, err
 		}
 		if e := experiment.Average(of, demonstrator, Frequencies); e != nil {
-			t.Notes = append(t.Notes, fmt.Sprintf("How often each action was demonstrated alone foresees "+
-				"held-out actions with the log-likelihood %.2f.", e.Mean))
+			t.Notes = append(t.Notes, fmt.Sprintf("The frequencies of the demonstrated actions alone predict "+
+				"held-out actions with a log-likelihood of %.2f.", e.Mean))
 		}
 		r.Tables = append(r.Tables, *t)
 		if panel := curves(of); len(panel.Curves) > 0 {

@@ -16,8 +16,8 @@ import (
 // titles name the environments for readers.
 var titles = map[string]string{
 	LunarLander: "Lunar Lander", Highway: "Highway",
-	RivalsCartPole: "Rivals in CartPole", RivalsAcrobot: "Rivals in Acrobot",
-	RivalsLunarLander: "Rivals in Lunar Lander",
+	RivalsCartPole: "Baselines in CartPole", RivalsAcrobot: "Baselines in Acrobot",
+	RivalsLunarLander: "Baselines in Lunar Lander",
 }
 
 // measures are the metrics that have a table.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/iqlearn"
 )
 
-// The names of the experiments that hold QVIRL's rivals against the figures of their authors.
+// The names of the experiments that compare the baselines with their published results.
 const (
 	RivalsCartPole    = "rivals-cartpole"
 	RivalsAcrobot     = "rivals-acrobot"
@@ -74,7 +74,7 @@ func rivalsDefinitions() []experiment.Definition {
 		{RivalsLunarLander, "LunarLander-v3", "results/expert-lunarlander/demos-greedy.npz", 5, 0.001},
 	} {
 		paper := func() Config { return rivals(e.environment, e.demos, e.every, e.temperature) }
-		out = append(out, define(e.name, titles[e.name]+", beside the figures of their authors: return and held-out "+
+		out = append(out, define(e.name, titles[e.name]+", beside their published results: return and held-out "+
 			"likelihood", func() Config { return quick(paper()) }, paper))
 	}
 	return out

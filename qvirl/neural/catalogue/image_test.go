@@ -41,7 +41,7 @@ func squares(steps int, random *rand.Rand) demo.Trajectory {
 	return t
 }
 
-// TestMethodsLearnFromImages: each, trained for moments, foresees actions that pictures show far better than one who
+// TestMethodsLearnFromImages: each, trained for moments, predicts actions that pictures show far better than one who
 // knows but how often each is taken, about log ½.
 func TestMethodsLearnFromImages(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -25,13 +25,13 @@ func newDemonstrate() *cobra.Command {
 		Short: "Collect demonstrations of an expert's Boltzmann policy",
 		Long: `demonstrate lets an expert play by the Boltzmann policy on its values, and stores the episodes in
 DEMOS.npz with a description in JSON beside it: the distribution of returns, the policy's action entropy,
-and the log-likelihood of its own actions. After an interruption, the episodes that had ended are stored
-all the same; where they would replace a file, in DEMOS.partial.npz, or DEMOS.partial-2.npz and so on.
+and the log-likelihood of its own actions. After an interruption, the episodes that had ended are still
+stored; where they would replace a file, in DEMOS.partial.npz, or DEMOS.partial-2.npz and so on.
 
-With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256: in an
-environment where an episode follows from them, all that needs its observations plays it again, and checks it. Of an
-expert that sees an Atari console's memory the observations are then those of the screen. Nothing is stored after an
-interruption.`,
+With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for
+environments in which an episode follows from its seed and actions: whatever needs the observations plays the episode
+again, and checks them. For an expert that sees an Atari console's memory, the observations are then those of the
+screen. With --replay, nothing is stored after an interruption.`,
 		Example: `  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out demos.npz
   qvirl expert demonstrate results/expert-pong/expert.npz --episodes 65 --replay --out demos.npz`,
 		Args: cobra.ExactArgs(1),
@@ -59,7 +59,7 @@ interruption.`,
 	f.IntVar(&o.Episodes, "episodes", 1000, "number of episodes")
 	f.Float64Var(&o.Beta, "beta", 0, "rationality coefficient (default: the expert's)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the policy")
-	f.BoolVar(&replay, "replay", false, "store seeds and actions, of which a replay makes the observations")
+	f.BoolVar(&replay, "replay", false, "store seeds and actions, from which a replay regenerates the observations")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
 	pool.add(c)
 	c.MarkFlagRequired("out")

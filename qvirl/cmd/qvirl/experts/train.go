@@ -46,11 +46,11 @@ While it trains, the run is stored in FILE.run.npz. After an interruption the sa
 ends with the same expert. The file is removed at the end.
 
 A config is a JSON file with fields of envs/expert's Config, such as {"steps": 400000, "hidden": [256, 256]}; what it
-leaves out is the environment's default. Episodes begin anew after each segment_steps, of all environments together,
+leaves out is the environment's default. Episodes begin anew after each segment_steps, counted over all environments,
 where a point is added to the learning curve; in a config, steps is a multiple of them. --steps takes any number and
-fits the config to it: a short training has fewer points, so that episodes last as long. Observations whose numbers are
-far from the size of one want {"center": […], "scale": […]}, such as their means and standard deviations: what is
-subtracted from each, and what it is divided by.`,
+fits the config to it: a short training has fewer points, so that episodes last as long. Observations that are not of
+order one need {"center": […], "scale": […]}: what is subtracted from each, and by what it is divided, such as their
+means and standard deviations.`,
 		Example: `  qvirl expert train lunarlander --out expert.npz
   qvirl expert train CartPole-v1 --config config.json --out cartpole.npz   # {"reward_scale": 0.05, "steps": 120000}`,
 		Args: cobra.ExactArgs(1),
