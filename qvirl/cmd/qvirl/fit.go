@@ -191,7 +191,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 		}
 	}
-	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), nothingWritten)()
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), func() {}, nothingWritten)()
 	listener := listen(cmd, o.asJSON)
 	meter := progress.NewMeter(listener, o.method)
 	result, err := o.infer(cmd.Context(), m, problem, meter.Report)

@@ -226,7 +226,8 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	defer pool.Close()
-	defer command.EndSoon(ctx, stderr, func(err error) error { return command.Interrupted(err, run) })()
+	defer command.EndSoon(ctx, stderr, unlock,
+		func(err error) error { return command.Interrupted(err, run) })()
 	if note := c.Learner.CutsOff(pool.Spec()); note != "" {
 		fmt.Fprintln(stderr, "note:", note)
 	}
