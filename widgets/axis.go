@@ -164,7 +164,7 @@ type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	decades := math.Log10(high / low)
+	decades := math.Min(math.Log10(high/low), 2*decadesAtMost) // high/low may overflow
 	if decades < 0.6 {
 		return niceTicks{4}.Ticks(low, high)
 	}

@@ -159,6 +159,22 @@ func TestMapCountsManyArrows(t *testing.T) {
 	p.says(t, "6", "×7")
 }
 
+// TestNumbersAsLargeAsCanBeDrawn: their ranges do not overflow, and their ticks come to an end.
+func TestNumbersAsLargeAsCanBeDrawn(t *testing.T) {
+	up, down, about := []float64{1e-300, 1e300}, []float64{-1e300, -1e-300}, []float64{-1e300, 1e300}
+	for _, c := range []struct {
+		panel CurvePanel
+		ticks []string
+	}{
+		{CurvePanel{Curves: []Curve{{Name: "a", X: about, Y: about}}}, []string{"−5e299", "0", "1e300"}},
+		{CurvePanel{LogX: true, LogY: true, Curves: []Curve{{Name: "a", X: up, Y: up}}}, []string{"1e−203", "1e205"}},
+		{CurvePanel{LogY: true, Curves: []Curve{{Name: "a", X: about, Y: down}}}, []string{"−1e−203", "−1e205"}},
+	} {
+		p := parse(t, Curves{Panels: []CurvePanel{c.panel}})
+		p.says(t, c.ticks...)
+	}
+}
+
 func TestPolicyArrowsGrowWithProbability(t *testing.T) {
 	arrows := func(right float64) string {
 		policy := make([]float64, gridworld.Actions)

@@ -27,7 +27,8 @@ type Map struct {
 	Decimals       int              // of the figures in the cells
 	Terminal       []bool           // states that get a thick frame, [Width·Height] or nil
 	Demonstrations []mdp.Trajectory // one arrow a step; visits are counted
-	// action probabilities, [Width·Height·5] or nil; arrows are as long as they are probable
+	// action probabilities, [Width·Height·5] or nil, in each state 0 or with the sum 1; arrows are as long as they
+	// are probable
 	Policy []float64
 	Marked map[int]string // short labels of single states, such as the start
 
@@ -98,7 +99,8 @@ func (m Map) validate() error {
 				"0..%d", i, j, step.State, step.Action, n-1, gridworld.Actions-1))
 		}
 	}
-	return check.First(err, forEach("Map.Policy", m.Policy, checkProbability))
+	return check.First(err, forEach("Map.Policy", m.Policy, checkProbability),
+		checkSums("Map.Policy", m.Policy, gridworld.Actions, true))
 }
 
 // description says in words what the map shows.
