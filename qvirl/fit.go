@@ -10,6 +10,7 @@ import (
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/reference"
 	"github.com/go-birl/birl/qvirl/summary"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
@@ -132,6 +133,12 @@ func FitBy(ctx context.Context, m Method, name string, problem *Problem, judging
 	error) {
 	entry, err := method.Lookup(name)
 	if err != nil {
+		return nil, err
+	}
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	if err := reference.CheckResolution(problem); err != nil {
 		return nil, err
 	}
 	if entry.Sampler {

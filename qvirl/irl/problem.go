@@ -66,7 +66,7 @@ func checkNames(what string, names []string, n int) error {
 	return nil
 }
 
-// ErrBadProblem is the error of a problem that Validate refuses.
+// ErrBadProblem is the error of a problem that Validate refuses, or that nothing could answer.
 var ErrBadProblem = errors.New("irl: bad problem")
 
 // badProblem is an ErrBadProblem that says what is wrong.
@@ -76,10 +76,13 @@ func (badProblem) Is(target error) bool { return target == ErrBadProblem }
 
 func (b badProblem) Unwrap() error { return b.error }
 
+// BadProblem returns an error as an ErrBadProblem, with the same text.
+func BadProblem(err error) error { return badProblem{err} }
+
 // Validate reports the first thing that is wrong with the problem, by argument, index and value, as an ErrBadProblem.
 func (p *Problem) Validate() error {
 	if err := p.check(); err != nil {
-		return badProblem{err}
+		return BadProblem(err)
 	}
 	return nil
 }
