@@ -21,8 +21,8 @@ func checkBoth(of, one string, n int, other string, m int) error {
 	return refuse(n == 0 || m == 0, "%s needs %s and %s, got %d and %d", of, one, other, n, m)
 }
 
-// largest bounds the sizes of numbers in pictures, so that the ranges of axes and scales are finite, and 1/largest those
-// on logarithmic axes.
+// largest bounds the sizes of numbers in pictures, so that the ranges of axes and scales are finite, and 1/largest
+// those on logarithmic axes.
 const largest = 1e300
 
 // checkFinite refuses NaN, infinite numbers and those too large to draw, naming the field and the index.

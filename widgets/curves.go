@@ -231,7 +231,7 @@ func (k curve) validate(field string, logX bool, logY logAxis) error {
 		case tooLarge(k.Y[i]):
 			return fmt.Errorf("widgets: %s.Y[%d] = %g%s", field, i, k.Y[i], cannotDraw)
 		case k.StdErr != nil && (k.StdErr[i] < 0 || tooLarge(k.StdErr[i])):
-			return fmt.Errorf("widgets: %s.StdErr[%d] = %g, want a finite number from 0 to 1e300", field, i, k.StdErr[i])
+			return fmt.Errorf("widgets: %s.StdErr[%d] = %g, want a number from 0 to 1e300", field, i, k.StdErr[i])
 		}
 	}
 	return nil

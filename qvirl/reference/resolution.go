@@ -41,14 +41,14 @@ func (t *Target) rounding() float64 {
 
 // coarse says what is wrong with rewards and values of which rounding may add so much to β Q.
 func coarse(rounding float64) string {
-	return fmt.Sprintf("rewards and values are so large that rounding may add %.2g to β Q, above %g; subtract what all "+
-		"rewards have in common, or choose another unit", rounding, float64(mostRounding))
+	return fmt.Sprintf("rewards and values are so large that rounding may add %.2g to β Q, above %g; subtract what "+
+		"all rewards have in common, or choose another unit", rounding, float64(mostRounding))
 }
 
-// CheckResolution refuses, as an ErrBadProblem, a valid problem with known β whose samples Convergence would not vouch for, before there are
-// any: where the prior's means are so large that rounding hides how actions of a demonstrated state differ, by far, and
-// the prior's standard deviations so small that it does so at all rewards that are to be expected. Units of reward make
-// no difference.
+// CheckResolution refuses, as an ErrBadProblem, a valid problem with known β whose samples Convergence would not vouch
+// for, before there are any: where the prior's means are so large that rounding hides how actions of a demonstrated
+// state differ, by far, and the prior's standard deviations so small that it does so at all rewards that are to be
+// expected. Units of reward make no difference.
 func CheckResolution(p *irl.Problem) error {
 	horizon := 1 / (1 - p.Discount)
 	largest := math.Max(floats.Max(p.Prior.Mean), -floats.Min(p.Prior.Mean))
