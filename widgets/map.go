@@ -35,8 +35,12 @@ type Map struct {
 	side vg.Length // of the map at most; 0 for as large as fits
 }
 
-// WorldMap returns the map of a gridworld's true rewards and of demonstrations in it, which may be nil.
+// WorldMap returns the map of a gridworld's true rewards and of demonstrations in it, which may be nil; it
+// panics if the world is nil.
 func WorldMap(title string, w *gridworld.World, demos []mdp.Trajectory) Map {
+	if err := check.NotNil("widgets: WorldMap: the world", w, "one, as gridworld.New makes"); err != nil {
+		panic(err)
+	}
 	return Map{
 		Title: title, Width: w.Width, Height: w.Height, Values: w.Reward, ValueLabel: "true reward", Decimals: 1,
 		Terminal: w.Terminal, Demonstrations: demos,

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 )
 
@@ -40,6 +41,11 @@ func nameOf(names []string, i int) string {
 		return strconv.Itoa(i)
 	}
 	return names[i]
+}
+
+// CheckThere refuses a problem that is nil or has no MDP, on behalf of a package.
+func (p *Problem) CheckThere(of string) error {
+	return check.That(p != nil && p.MDP != nil, "%s: the problem is nil or has no MDP, want one with an MDP", of)
 }
 
 // checkNames refuses names that are not as many as what they name, empty, or given twice.
