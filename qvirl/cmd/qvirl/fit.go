@@ -295,8 +295,8 @@ func (o *fitOptions) print(cmd *cobra.Command, result *verdict.Result) error {
 		case !result.Converged:
 			state = "WARNING: NOT CONVERGED: " + result.Reason
 		}
-		fmt.Fprintf(w, "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
-			result.Posterior.Problem().RewardDim(), o.out)
+		fmt.Fprintf(w, "%s: %s posterior over %s in %s\n", state, result.Returned,
+			progress.Count(result.Posterior.Problem().RewardDim(), "reward", "rewards"), o.out)
 	}
 	if !o.summary {
 		return nil
