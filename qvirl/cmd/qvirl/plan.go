@@ -299,8 +299,8 @@ func noteEnds(demonstrated, planned float64) string {
 	switch {
 	case demonstrated > 2*planned, demonstrated-planned > apart:
 		return fmt.Sprintf("%.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by the "+
-			"planned rewards, to stay among states like the demonstrated ones is worth as much, or more --steps are needed",
-			100*demonstrated, 100*planned)
+			"planned rewards, to stay among states like the demonstrated ones is worth as much, or more --steps are "+
+			"needed", 100*demonstrated, 100*planned)
 	case planned > 2*demonstrated && planned-demonstrated > apart:
 		return fmt.Sprintf("%.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: if an end "+
 			"is a failure, such as a fall, more --steps may help", 100*demonstrated, 100*planned)
