@@ -175,6 +175,17 @@ func TestNumbersAsLargeAsCanBeDrawn(t *testing.T) {
 	}
 }
 
+// TestNumbersThatHardlyDiffer: ticks come to an end where numbers are too close to each other to count between them.
+func TestNumbersThatHardlyDiffer(t *testing.T) {
+	for _, at := range []float64{1e16, -1e16, 1e250} {
+		above := math.Nextafter(at, math.Inf(1))
+		parse(t, HeatMaps{Width: 2, Height: 1, Columns: []string{"a"}, Rows: []HeatRow{
+			{Label: "value", Values: [][]float64{{at, above}}}}})
+		parse(t, Curves{Panels: []CurvePanel{{YRange: &[2]float64{at, above}, Curves: []Curve{
+			{Name: "a", X: []float64{0, 1}, Y: []float64{at, above}}}}}})
+	}
+}
+
 func TestPolicyArrowsGrowWithProbability(t *testing.T) {
 	arrows := func(right float64) string {
 		policy := make([]float64, gridworld.Actions)
