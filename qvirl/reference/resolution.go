@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	about    = 100 // times the rounding: actions that differ by less are about as good
-	hopeless = 100 // times mostRounding: where rounding may add as much to β Q, nothing is sampled
-	far      = 20  // prior standard deviations that no reward is expected to be from where demonstrations move it
+	about = 100 // times the rounding: actions that differ by less are about as good
+	far   = 20  // prior standard deviations that no reward is expected to be from where demonstrations move it
 )
 
 // tied reports whether two actions are about as good, of given values and their rounding.
@@ -46,9 +45,10 @@ func coarse(rounding float64) string {
 }
 
 // CheckResolution refuses, as an ErrBadProblem, a valid problem with known β whose samples Convergence would not vouch
-// for, before there are any: where the prior's means are so large that rounding hides how actions of a demonstrated
-// state differ, by far, and the prior's standard deviations so small that it does so at all rewards that are to be
-// expected. Units of reward make no difference.
+// for, before there are any: where, at the prior's means, two actions of a demonstrated state are about as good, their
+// values are so large that the next float64 differs in β Q by more than mostRounding, and the prior's standard
+// deviations are so small that it is like this at all rewards that are to be expected. Units of reward make no
+// difference.
 func CheckResolution(p *irl.Problem) error {
 	horizon := 1 / (1 - p.Discount)
 	largest := math.Max(floats.Max(p.Prior.Mean), -floats.Min(p.Prior.Mean))
@@ -74,9 +74,9 @@ func CheckResolution(p *irl.Problem) error {
 	std := math.Sqrt(floats.Max(p.Prior.Variances()))
 	reach := std * horizon * (far + 2*unlikely*p.Beta*std*horizon) // of values
 	for _, d := range p.Demos {
-		r := solver.Rounding(d.State)
-		if p.Beta*r > hopeless*mostRounding && reach < about*r/2 &&
-			tied(solution.Q[d.State*actions:(d.State+1)*actions], r/2) {
+		q, r := solution.Q[d.State*actions:(d.State+1)*actions], solver.Rounding(d.State)
+		size := floats.Norm(q, math.Inf(1))
+		if p.Beta*(math.Nextafter(size, math.Inf(1))-size) > mostRounding && reach < about*r/2 && tied(q, r/2) {
 			return irl.BadProblem(fmt.Errorf("reference: %s", coarse(p.Beta*r)))
 		}
 	}
