@@ -3,13 +3,14 @@ package qvirl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/reference"
 	"github.com/go-birl/birl/qvirl/summary"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
@@ -134,6 +135,12 @@ func FitBy(ctx context.Context, m Method, name string, problem *Problem, judging
 	if err != nil {
 		return nil, err
 	}
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	if err := reference.CheckResolution(problem); err != nil {
+		return nil, err
+	}
 	if entry.Sampler {
 		return verdict.Sample(ctx, m, problem, progress)
 	}
@@ -154,9 +161,6 @@ const summaryDraws = 5000
 // Summarise asks a posterior for the means and standard deviations of rewards and optimal values, and for the expert's
 // policy.
 func Summarise(post Posterior) (*Summary, error) {
-	if post == nil {
-		return nil, errors.New("qvirl: Summarise of a posterior that is nil: want that of a Result without an error")
-	}
 	return summary.Of(post, summaryDraws, 1)
 }
 
@@ -166,6 +170,9 @@ type AnswerOptions = problemfile.AnswerOptions
 // SaveResult writes a result as the command fit does, atomically: the posterior with its problem as Save does, the
 // verdict, and numbers to look at (see problemfile.Answer).
 func SaveResult(path string, r *Result, o AnswerOptions) error {
+	if err := check.NotNil("qvirl: the result", r, "that of a fit without an error"); err != nil {
+		return err
+	}
 	a, err := problemfile.NewAnswer(r.Posterior, o)
 	if err != nil {
 		return err

@@ -53,7 +53,11 @@ func TestFitByEveryMethod(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	bad := walked()
 	bad.Prior.Std[1] = 0
-	for _, p := range []*qvirl.Problem{nil, {}, bad} {
+	huge := walked()
+	for i := range huge.Prior.Mean {
+		huge.Prior.Mean[i] = 1e17
+	}
+	for _, p := range []*qvirl.Problem{nil, {}, bad, huge} {
 		r, err := qvirl.Fit(context.Background(), p)
 		if r != nil || !errors.Is(err, qvirl.ErrBadProblem) || errors.Is(err, qvirl.ErrNotConverged) {
 			t.Errorf("%v: %v", p, err)

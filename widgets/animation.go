@@ -12,6 +12,8 @@ import (
 	"image/png"
 	"slices"
 	"strings"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Animation is pictures of one size, one after another.
@@ -47,7 +49,11 @@ func ShowPictures(title string, width int, pictures ...image.Image) error {
 	out := make([]encoded, len(pictures))
 	for i, p := range pictures {
 		var b bytes.Buffer
-		if err := png.Encode(&b, p); err != nil {
+		err := check.NotNil(fmt.Sprintf("number %d", i), p, "an image")
+		if err == nil {
+			err = png.Encode(&b, p)
+		}
+		if err != nil {
 			return apologise(fmt.Errorf("widgets: a picture of %q: %w", title, err))
 		}
 		out[i] = encoded{"", "image/png", b.Bytes()}

@@ -127,10 +127,11 @@ func (t wholeTicks) Ticks(low, high float64) []plot.Tick {
 	return multiples(math.Ceil(niceStep(high-low, t.n)), low, high)
 }
 
-// multiples returns ticks at the multiples of a step.
+// multiples returns ticks at the multiples of a step, as far as they can be counted.
 func multiples(step, low, high float64) []plot.Tick {
+	const countable = 1 << 52 // beyond twice this, i+1 is i
 	var ticks []plot.Tick
-	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
+	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step && math.Abs(i) < countable; i++ {
 		ticks = append(ticks, plot.Tick{Value: i * step, Label: number(i*step, decimals(step))})
 	}
 	return ticks
@@ -164,7 +165,7 @@ type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	decades := math.Log10(high / low)
+	decades := math.Min(math.Log10(high/low), 2*decadesAtMost) // high/low may overflow
 	if decades < 0.6 {
 		return niceTicks{4}.Ticks(low, high)
 	}

@@ -21,10 +21,26 @@ func checkBoth(of, one string, n int, other string, m int) error {
 	return refuse(n == 0 || m == 0, "%s needs %s and %s, got %d and %d", of, one, other, n, m)
 }
 
-// checkFinite refuses NaN and infinite numbers, naming the field and the index.
+// largest bounds the sizes of numbers in pictures, so that the ranges of axes and scales are finite, and 1/largest
+// those on logarithmic axes.
+const largest = 1e300
+
+// checkFinite refuses NaN, infinite numbers and those too large to draw, naming the field and the index.
 func checkFinite(field string, x []float64) error {
-	return check.All("widgets", check.Finite(field, x))
+	err := check.All("widgets", check.Finite(field, x))
+	for i := 0; err == nil && i < len(x); i++ {
+		if tooLarge(x[i]) {
+			err = fmt.Errorf("widgets: %s[%d] = %g%s", field, i, x[i], cannotDraw)
+		}
+	}
+	return err
 }
+
+// cannotDraw is what is wrong with what is tooLarge.
+const cannotDraw = " cannot be drawn: want finite numbers from −1e300 to 1e300"
+
+// tooLarge reports whether a number is infinite or beyond largest; one that is absent, NaN, is not.
+func tooLarge(v float64) bool { return math.Abs(v) > largest }
 
 func checkLength(field string, got, want int, of string) error {
 	return refuse(got != want, "%s has %d entries, want %d, %s", field, got, want, of)
@@ -53,9 +69,9 @@ func checkState(field string, s, n int) error {
 	return refuse(s < 0 || s >= n, "%s = %d is outside 0..%d", field, s, n-1)
 }
 
-// checkNotInfinite refuses an infinite number; one that is absent is NaN.
+// checkNotInfinite refuses a number that is tooLarge.
 func checkNotInfinite(field string, v float64) error {
-	return refuse(math.IsInf(v, 0), "%s = %g is not finite", field, v)
+	return refuse(tooLarge(v), "%s = %g"+cannotDraw, field, v)
 }
 
 // checkColumns refuses a negative number of panels to a row.

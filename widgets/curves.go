@@ -159,11 +159,11 @@ func (p curvePanel) validate(field string) error {
 			return curve(c).validate(field, p.LogX, log)
 		}),
 		forEach(field+".Levels", p.Levels, func(field string, level Level) error {
-			return refuse(!finite(level.Y) || log.lacks(level.Y), "%s.Y = %g cannot be drawn on this axis", field,
-				level.Y)
+			return refuse(!finite(level.Y) || tooLarge(level.Y) || log.lacks(level.Y),
+				"%s.Y = %g cannot be drawn on this axis", field, level.Y)
 		}), forEach(field+".Marks", p.Marks, func(field string, mark Mark) error {
-			return refuse(!finite(mark.X) || p.LogX && mark.X <= 0, "%s.X = %g cannot be drawn on this axis", field,
-				mark.X)
+			return refuse(!finite(mark.X) || tooLarge(mark.X) || logOf(p.LogX).lacks(mark.X),
+				"%s.X = %g cannot be drawn on this axis", field, mark.X)
 		}), refuse(r != nil && (!(r[0] < r[1]) || math.IsInf(r[1]-r[0], 0) || log.lacks(r[0], r[1])),
 			"%s.YRange = %v is not a range for this axis", field, *cmp.Or(r, &[2]float64{})))
 }
@@ -196,9 +196,9 @@ func logOf(logarithmic bool) logAxis {
 	return 0
 }
 
-// lacks reports whether one of the numbers is not on the axis.
+// lacks reports whether one of the numbers is not on the axis, or too close to zero to be drawn there.
 func (l logAxis) lacks(values ...float64) bool {
-	return l != 0 && slices.ContainsFunc(values, func(v float64) bool { return float64(l)*v <= 0 })
+	return l != 0 && slices.ContainsFunc(values, func(v float64) bool { return float64(l)*v < 1/largest })
 }
 
 func (k curve) validate(field string, logX bool, logY logAxis) error {
@@ -214,25 +214,24 @@ func (k curve) validate(field string, logX bool, logY logAxis) error {
 	}
 	for i := range k.X {
 		switch {
-		case k.Low != nil && !(k.Low[i] <= k.High[i] && k.High[i]-k.Low[i] <= math.MaxFloat64):
-			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%d] = %g, want finite numbers in this order", field, i,
-				k.Low[i], i, k.High[i])
+		case k.Low != nil && !(-largest <= k.Low[i] && k.Low[i] <= k.High[i] && k.High[i] <= largest):
+			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%d] = %g, want finite numbers in this order, from "+
+				"−1e300 to 1e300", field, i, k.Low[i], i, k.High[i])
 		case k.Low != nil && logY.lacks(k.Low[i], k.High[i]):
 			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%[2]d] = %[4]g cannot be drawn on a logarithmic axis",
 				field, i, k.Low[i], k.High[i])
 		case i > 0 && k.X[i] < k.X[i-1]:
 			return fmt.Errorf("widgets: %s.X[%d] = %g is below its predecessor %g", field, i, k.X[i], k.X[i-1])
-		case logX && k.X[i] <= 0:
+		case logOf(logX).lacks(k.X[i]):
 			return fmt.Errorf("widgets: %s.X[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.X[i])
 		case logY.lacks(k.Y[i]):
 			return fmt.Errorf("widgets: %s.Y[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.Y[i])
-		case k.Published != nil && (math.IsInf(k.Published[i], 0) || logY.lacks(k.Published[i])):
+		case k.Published != nil && (tooLarge(k.Published[i]) || logY.lacks(k.Published[i])):
 			return fmt.Errorf("widgets: %s.Published[%d] = %g cannot be drawn on this axis", field, i, k.Published[i])
-		case math.IsInf(k.Y[i], 0):
-			return fmt.Errorf("widgets: %s.Y[%d] = %g is not finite", field, i, k.Y[i])
-		case k.StdErr != nil && (k.StdErr[i] < 0 || math.IsInf(k.StdErr[i], 0)):
-			return fmt.Errorf("widgets: %s.StdErr[%d] = %g, want a finite number that is not negative", field, i,
-				k.StdErr[i])
+		case tooLarge(k.Y[i]):
+			return fmt.Errorf("widgets: %s.Y[%d] = %g%s", field, i, k.Y[i], cannotDraw)
+		case k.StdErr != nil && (k.StdErr[i] < 0 || tooLarge(k.StdErr[i])):
+			return fmt.Errorf("widgets: %s.StdErr[%d] = %g, want a number from 0 to 1e300", field, i, k.StdErr[i])
 		}
 	}
 	return nil
@@ -386,6 +385,9 @@ func (p curvePanel) ticksAtPoints() (ticks plot.ConstantTicks) {
 	return ticks
 }
 
+// decadesAtMost is how far a logarithmic axis reaches in either direction, where padding takes it beyond largest.
+const decadesAtMost = 305
+
 // setRange fits an axis to the data.
 func setRange(axis *plot.Axis, s span, log logAxis, pad float64) {
 	if log == 0 || s.low > s.high {
@@ -397,7 +399,7 @@ func setRange(axis *plot.Axis, s span, log logAxis, pad float64) {
 		s = span{-s.high, -s.low}
 	}
 	s = (span{math.Log10(s.low), math.Log10(s.high)}).padded(pad)
-	axis.Min, axis.Max = math.Pow(10, s.low), math.Pow(10, s.high)
+	axis.Min, axis.Max = math.Pow(10, max(s.low, -decadesAtMost)), math.Pow(10, min(s.high, decadesAtMost))
 	axis.Scale = plot.LogScale{}
 	axis.Tick.Marker = logTicks{}
 	if log < 0 {

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Drawing is anything that can be drawn as a figure: the structs of this package, and Figure itself.
@@ -126,11 +127,19 @@ func (f *Figure) Save(path string) error {
 
 // Save draws d and writes it to a file as Figure.Save does.
 func Save(d Drawing, path string) error {
-	f, err := d.Figure()
+	f, err := figureOf(d)
 	if err != nil {
 		return err
 	}
 	return f.Save(path)
+}
+
+// figureOf returns the figure of a drawing, which has to be one.
+func figureOf(d Drawing) (*Figure, error) {
+	if err := check.NotNil("widgets: the drawing", d, "one, such as a Map"); err != nil {
+		return nil, err
+	}
+	return d.Figure()
 }
 
 // card is a figure in the making: a title, one legend for all panels, and a body below them.

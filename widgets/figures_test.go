@@ -159,6 +159,33 @@ func TestMapCountsManyArrows(t *testing.T) {
 	p.says(t, "6", "×7")
 }
 
+// TestNumbersAsLargeAsCanBeDrawn: their ranges do not overflow, and their ticks come to an end.
+func TestNumbersAsLargeAsCanBeDrawn(t *testing.T) {
+	up, down, about := []float64{1e-300, 1e300}, []float64{-1e300, -1e-300}, []float64{-1e300, 1e300}
+	for _, c := range []struct {
+		panel CurvePanel
+		ticks []string
+	}{
+		{CurvePanel{Curves: []Curve{{Name: "a", X: about, Y: about}}}, []string{"−5e299", "0", "1e300"}},
+		{CurvePanel{LogX: true, LogY: true, Curves: []Curve{{Name: "a", X: up, Y: up}}}, []string{"1e−203", "1e205"}},
+		{CurvePanel{LogY: true, Curves: []Curve{{Name: "a", X: about, Y: down}}}, []string{"−1e−203", "−1e205"}},
+	} {
+		p := parse(t, Curves{Panels: []CurvePanel{c.panel}})
+		p.says(t, c.ticks...)
+	}
+}
+
+// TestNumbersThatHardlyDiffer: ticks come to an end where numbers are too close to each other to count between them.
+func TestNumbersThatHardlyDiffer(t *testing.T) {
+	for _, at := range []float64{1e16, -1e16, 1e250} {
+		above := math.Nextafter(at, math.Inf(1))
+		parse(t, HeatMaps{Width: 2, Height: 1, Columns: []string{"a"}, Rows: []HeatRow{
+			{Label: "value", Values: [][]float64{{at, above}}}}})
+		parse(t, Curves{Panels: []CurvePanel{{YRange: &[2]float64{at, above}, Curves: []Curve{
+			{Name: "a", X: []float64{0, 1}, Y: []float64{at, above}}}}}})
+	}
+}
+
 func TestPolicyArrowsGrowWithProbability(t *testing.T) {
 	arrows := func(right float64) string {
 		policy := make([]float64, gridworld.Actions)

@@ -27,15 +27,20 @@ type Map struct {
 	Decimals       int              // of the figures in the cells
 	Terminal       []bool           // states that get a thick frame, [Width·Height] or nil
 	Demonstrations []mdp.Trajectory // one arrow a step; visits are counted
-	// action probabilities, [Width·Height·5] or nil; arrows are as long as they are probable
+	// action probabilities, [Width·Height·5] or nil, in each state 0 or with the sum 1; arrows are as long as they
+	// are probable
 	Policy []float64
 	Marked map[int]string // short labels of single states, such as the start
 
 	side vg.Length // of the map at most; 0 for as large as fits
 }
 
-// WorldMap returns the map of a gridworld's true rewards and of demonstrations in it, which may be nil.
+// WorldMap returns the map of a gridworld's true rewards and of demonstrations in it, which may be nil; it
+// panics if the world is nil.
 func WorldMap(title string, w *gridworld.World, demos []mdp.Trajectory) Map {
+	if err := check.NotNil("widgets: WorldMap: the world", w, "one, as gridworld.New makes"); err != nil {
+		panic(err)
+	}
 	return Map{
 		Title: title, Width: w.Width, Height: w.Height, Values: w.Reward, ValueLabel: "true reward", Decimals: 1,
 		Terminal: w.Terminal, Demonstrations: demos,
@@ -98,7 +103,8 @@ func (m Map) validate() error {
 				"0..%d", i, j, step.State, step.Action, n-1, gridworld.Actions-1))
 		}
 	}
-	return check.First(err, forEach("Map.Policy", m.Policy, checkProbability))
+	return check.First(err, forEach("Map.Policy", m.Policy, checkProbability),
+		checkSums("Map.Policy", m.Policy, gridworld.Actions, true))
 }
 
 // description says in words what the map shows.

@@ -85,7 +85,7 @@ func apologise(err error) error {
 // render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a
 // notebook that it does not trust too, such as one of a fresh clone, and in words where only text goes.
 func render(d Drawing) (*protocol.DisplayData, error) {
-	f, err := d.Figure()
+	f, err := figureOf(d)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ const maxPicture = 8_000_000
 
 // renderFast leaves out the PNG, which takes a tenth of a second, for a picture that is soon replaced by another.
 func renderFast(d Drawing) (*protocol.DisplayData, error) {
-	f, err := d.Figure()
+	f, err := figureOf(d)
 	if err != nil {
 		return nil, err
 	}

@@ -217,10 +217,13 @@ func TestBadInputToShowFunctions(t *testing.T) {
 		"ShowVegaLite": {"Curves has no panels", func() error {
 			return ShowVegaLite(map[string]any{}, Curves{})
 		}},
-		"ShowAnimations": {"needs pictures", func() error { return ShowAnimations(10, 10, Animation{}) }},
-		"no animations":  {"needs animations", func() error { return ShowAnimations(10, 10) }},
-		"ShowPictures":   {"needs pictures", func() error { return ShowPictures("t", 10) }},
-		"Slider":         {"needs options", func() error { return Slider("β", nil, 0, draw) }},
+		"ShowAnimations":    {"needs pictures", func() error { return ShowAnimations(10, 10, Animation{}) }},
+		"no animations":     {"needs animations", func() error { return ShowAnimations(10, 10) }},
+		"Show, nil":         {"drawing is nil", func() error { return Show(nil) }},
+		"ShowVegaLite, nil": {"drawing is nil", func() error { return ShowVegaLite(nil, nil) }},
+		"ShowPictures, nil": {"number 0 is nil", func() error { return ShowPictures("t", 10, nil) }},
+		"ShowPictures":      {"needs pictures", func() error { return ShowPictures("t", 10) }},
+		"Slider":            {"needs options", func() error { return Slider("β", nil, 0, draw) }},
 		"Live": {"Curves has no panels",
 			func() error { l := NewLive(); _ = l.Update(Curves{}); return l.Done() }},
 		"Refit, world": {"1000×100 cells", func() error {

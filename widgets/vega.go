@@ -197,12 +197,17 @@ func checkPolicy(field string, policy []float64, states int) (actions int, err e
 	if err := forEach(field, policy, checkProbability); err != nil {
 		return 0, err
 	}
-	for s := range states {
-		if sum := floats.Sum(policy[s*actions : (s+1)*actions]); math.Abs(sum-1) > 1e-6 {
-			return 0, fmt.Errorf("widgets: %s: the probabilities of state %d sum to %g", field, s, sum)
+	return actions, checkSums(field, policy, actions, false)
+}
+
+// checkSums refuses probabilities that do not sum to 1 in each state, or to 0 where that is allowed.
+func checkSums(field string, policy []float64, actions int, zero bool) error {
+	for s := range len(policy) / actions {
+		if sum := floats.Sum(policy[s*actions : (s+1)*actions]); math.Abs(sum-1) > 1e-6 && (sum != 0 || !zero) {
+			return fmt.Errorf("widgets: %s: the probabilities of state %d sum to %g, want 1", field, s, sum)
 		}
 	}
-	return actions, nil
+	return nil
 }
 
 // percentages writes probabilities, or correlations, as whole percentages.

@@ -3,8 +3,10 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -33,6 +35,23 @@ func That(holds bool, text string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(text, args...)
+}
+
+// NotNil wants something: neither nil nor, of a type that has it, a nil of that type. The text says what would do.
+func NotNil(name string, x any, want string) error {
+	nothing := x == nil
+	if v := reflect.ValueOf(x); !nothing {
+		switch v.Kind() {
+		case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+			nothing = v.IsNil()
+		}
+	}
+	return That(!nothing, "%s is nil, want %s", name, want)
+}
+
+// Context wants a context that is there, on behalf of a package.
+func Context(of string, ctx context.Context) error {
+	return NotNil(of+": the context", ctx, "one, such as context.Background()")
 }
 
 // Positive wants finite positive numbers.

@@ -9,6 +9,7 @@ import (
 
 func TestEachRuleNamesTheFirstFieldThatBreaksIt(t *testing.T) {
 	type kind string
+	var positiveOf func(int) bool
 	positive := func(n int) bool { return n > 0 }
 	for want, err := range map[string]error{
 		"p: B = 0, want a finite positive number":            check.All("p", nil, check.Positive("A B C", 1, 0, -1)),
@@ -20,6 +21,9 @@ func TestEachRuleNamesTheFirstFieldThatBreaksIt(t *testing.T) {
 		"A = 1 is outside (0, 1)":                            check.Between("Z A", 0.5, 1),
 		"B = 2, want at least 3":                             check.AtLeast(3, "A B", 3, 2),
 		`A = "x", want "y", "z" or "w"`:                      check.OneOf[kind]("A", "x", "y", "z", "w"),
+		"A is nil, want a number":                            check.NotNil("A", nil, "a number"),
+		"A is nil, want a function":                          check.NotNil("A", positiveOf, "a function"),
+		"A is nil, want a pointer":                           check.NotNil("A", (*int)(nil), "a pointer"),
 		"A[2] = 1 stands twice":                              check.Distinct("A", []int{1, 2, 1}),
 		"A[1] = -2, want positive numbers": check.Each("A", []int{1, -2}, positive,
 			"positive numbers"),

@@ -1,12 +1,14 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -14,8 +16,14 @@ import (
 // lockFile is the file that is locked in a folder.
 const lockFile = ".lock"
 
-// tries is how often a file is locked anew that was removed meanwhile.
-const tries = 100
+const (
+	// tries is how often a file is locked anew that was removed meanwhile.
+	tries = 100
+	// dying is how long a lock is waited for: a process that was killed holds its own until its memory is freed.
+	dying = 500 * time.Millisecond
+	// look is how often that is looked at.
+	look = 5 * time.Millisecond
+)
 
 // Claim keeps other commands from writing to out, a file or a folder, until the release, or this process's end. It
 // locks a file in the folder, or beside the file, which the release removes.
@@ -26,7 +34,7 @@ func Claim(out string, folder bool) (release func(), err error) {
 	}
 	lock, mine := flock.New(path, flock.SetPermissions(0o666)), false // where it stays, other users can lock it too
 	for range tries {
-		mine, err = lock.TryLock()
+		mine, err = soon(lock)
 		if err != nil || !mine || named(lock) {
 			break
 		}
@@ -48,6 +56,17 @@ func Claim(out string, folder bool) (release func(), err error) {
 	}), nil
 }
 
+// soon locks what is free, or freed before long.
+func soon(lock *flock.Flock) (mine bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), dying)
+	defer cancel()
+	mine, err = lock.TryLockContext(ctx, look)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false, nil
+	}
+	return mine, err
+}
+
 // named reports whether the file that is locked still has its name, by which others find it.
 func named(lock *flock.Flock) bool {
 	locked, err := lock.Stat()
@@ -61,6 +80,15 @@ func named(lock *flock.Flock) bool {
 // ClaimFolder claims out, a folder, and makes it if it is missing, with the folders above; then the release removes
 // them, if nothing was written to them.
 func ClaimFolder(out string) (release func(), err error) {
+	for range tries {
+		if release, err = claimFolder(out); !errors.Is(err, fs.ErrNotExist) {
+			break // otherwise a release has removed the folder meanwhile
+		}
+	}
+	return release, err
+}
+
+func claimFolder(out string) (release func(), err error) {
 	var made []string
 	for dir := out; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestClaim(t *testing.T) {
@@ -117,6 +118,21 @@ func TestOneAtATime(t *testing.T) {
 	if both.Load() > 0 || claimed.Load() < 10 {
 		t.Errorf("%d claims, of which %d met another", claimed.Load(), both.Load())
 	}
+}
+
+// TestALockOfOneThatDiesIsWaitedFor: a process that was killed holds it for tens of milliseconds more.
+func TestALockOfOneThatDiesIsWaitedFor(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "model")
+	release, err := ClaimFolder(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(dying/5, release)
+	again, err := ClaimFolder(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
 }
 
 // TestAFileIsNoFolder: neither is it a folder above.

@@ -71,8 +71,9 @@ type exitKey struct{}
 
 // EndSoon has the program end soon after the command's context does, whatever it is in the middle of, until the
 // release. It is for work that cannot be interrupted, such as a compilation or the factorisation of a large matrix, and
-// that leaves nothing to store. explain adds to the error what that is of. Only Main has a program to end.
-func EndSoon(ctx context.Context, stderr io.Writer, explain func(error) error) (release func()) {
+// that leaves nothing to store. explain adds to the error what that is of, and unclaim releases what the command has
+// claimed; both are called right before the end. Only Main has a program to end.
+func EndSoon(ctx context.Context, stderr io.Writer, unclaim func(), explain func(error) error) (release func()) {
 	exit, ok := ctx.Value(exitKey{}).(func(int))
 	if !ok {
 		return func() {}
@@ -82,6 +83,7 @@ func EndSoon(ctx context.Context, stderr io.Writer, explain func(error) error) (
 		select {
 		case <-time.After(grace):
 			tellInterrupted(ctx, stderr, explain(context.Canceled))
+			unclaim()
 			exit(StatusInterrupted(ctx))
 		case <-released:
 		}

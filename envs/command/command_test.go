@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,8 +23,15 @@ func TestWorkThatHearsNothingEndsSoon(t *testing.T) {
 		func(status int) { statuses <- status }))
 	var stderr strings.Builder
 	explain := func(err error) error { return fmt.Errorf("%w; nothing is lost", err) }
-	EndSoon(cancelled, io.Discard, explain)() // ended by itself
-	release := EndSoon(cancelled, &stderr, explain)
+	out := filepath.Join(t.TempDir(), "model")
+	unclaim, err := ClaimFolder(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unclaim()
+	nothing := func() {}
+	EndSoon(cancelled, io.Discard, nothing, explain)() // ended by itself
+	release := EndSoon(cancelled, &stderr, unclaim, explain)
 	began := time.Now()
 	cancel()
 	select {
@@ -33,17 +42,20 @@ func TestWorkThatHearsNothingEndsSoon(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the work goes on")
 	}
+	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder that was claimed for nothing is left (error %v)", err)
+	}
 	release()
 	if len(statuses) > 0 || !strings.Contains(stderr.String(), "interrupted: context canceled; nothing is lost") {
 		t.Errorf("says %q; the work that had ended was ended again: %v", stderr.String(), len(statuses) > 0)
 	}
-	release = EndSoon(cancelled, &stderr, explain) // of a command that the signal finds at its end
+	release = EndSoon(cancelled, &stderr, nothing, explain) // of a command that the signal finds at its end
 	release()
 	time.Sleep(grace + 100*time.Millisecond)
 	if len(statuses) > 0 {
 		t.Error("work that ended by itself was ended")
 	}
-	EndSoon(context.Background(), &stderr, explain)() // without Main
+	EndSoon(context.Background(), &stderr, nothing, explain)() // without Main
 }
 
 func TestExecute(t *testing.T) {

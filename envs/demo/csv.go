@@ -160,11 +160,11 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 		return fmt.Errorf("episode is %.40q, want an integer", fields[at.episode])
 	}
 	action, err := whole(fields[at.action])
-	if err == nil && action < 0 {
-		return fmt.Errorf("action is %d; %s", action, fromZero)
-	}
-	if err != nil || action > maxNumbers {
+	if err != nil {
 		return fmt.Errorf("action is %.40q, want an integer of at least 0", fields[at.action])
+	}
+	if why := noAction(float64(action)); why != "" {
+		return fmt.Errorf("action is %d%s", action, why)
 	}
 	f.episodes, f.actions = append(f.episodes, episode), append(f.actions, action)
 	if at.seed >= 0 {

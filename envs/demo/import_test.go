@@ -180,6 +180,8 @@ func TestImportNamesTheFault(t *testing.T) {
 			`array "obs": its shape is [3 0], want at least one number`},
 		"negative": {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 },
 			`array "action": [1] is -1; actions count from 0`},
+		"no action's number": {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = 1e9 },
+			`array "action": [1] is 1000000000; no environment has so many actions`},
 		"NaN": {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() },
 			`array "obs": [1] has NaN at 1`},
 		"infinite": {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = math.Inf(-1) },
@@ -263,6 +265,8 @@ func TestImportNamesTheFault(t *testing.T) {
 		"blank lines": {"episode,action,obs_0,next_obs_0\n\n\n1,0,NaN,2\n", "line 4: obs_0"},
 		"negative action": {"episode,action,obs_0,next_obs_0\n1,-1,1,2\n",
 			"line 2: action is -1; actions count from 0, wherever the environment's begin: subtract"},
+		"no action's number": {"episode,action,obs_0,next_obs_0\n1,1e9,1,2\n",
+			"line 2: action is 1000000000; no environment has so many actions"},
 		"half action": {"episode,action,obs_0,next_obs_0\n1,0.5,1,2\n", "line 2: action"},
 		"reward": {"episode,action,obs_0,next_obs_0,reward\n1,0,1,2,much\n",
 			`line 2: reward is "much", want a number of magnitude at most 1e+100; where rewards are not known, leave the ` +

@@ -77,26 +77,39 @@ func (s *source) flags(name string, n int) []bool {
 // fromZero is what to do about an action that is negative.
 const fromZero = "actions count from 0, wherever the environment's begin: subtract the first of those from all"
 
-// actions reads whole numbers that count from 0.
-func (s *source) actions(name string, n int) []int {
-	out := s.integers(name, n, -maxNumbers, maxNumbers)
-	for i, a := range out {
-		if a < 0 {
-			s.fail(name, "[%d] is %d; %s", i, a, fromZero)
-		}
+// noAction says, after a whole number, why it is no action's; "" of one that may be.
+func noAction(a float64) string {
+	switch {
+	case a < 0:
+		return "; " + fromZero
+	case a > maxNumbers:
+		return "; no environment has so many actions: want numbers that count from 0"
 	}
-	return out
+	return ""
 }
 
-// integers reads whole numbers from low to high, be they integers or floats.
+// actions reads whole numbers that count from 0.
+func (s *source) actions(name string, n int) []int { return s.wholes(name, n, noAction) }
+
+// integers reads whole numbers from low to high.
 func (s *source) integers(name string, n int, low, high float64) []int {
+	return s.wholes(name, n, func(v float64) string {
+		if v < low || v > high {
+			return fmt.Sprintf(", want %.0f to %.0f", low, high)
+		}
+		return ""
+	})
+}
+
+// wholes reads whole numbers, be they integers or floats, with which nothing is wrong.
+func (s *source) wholes(name string, n int, wrong func(v float64) string) []int {
 	a := s.array(name, 1, n, npz.Int64, npz.Float64, npz.Float32)
 	if err := a.CheckWhole(""); err != nil {
 		s.fail(name, "%v", err)
 	}
 	for i, v := range a.Data {
-		if v < low || v > high {
-			s.fail(name, "[%d] is %.0f, want %.0f to %.0f", i, v, low, high)
+		if why := wrong(v); why != "" {
+			s.fail(name, "[%d] is %.0f%s", i, v, why)
 		}
 	}
 	return npz.Narrow[int](a.Data)

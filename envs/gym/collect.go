@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -81,11 +82,21 @@ func (e *episode) see(observation Array, stack int) error {
 	return nil
 }
 
+// CheckPool refuses a context or a pool that is nil.
+func CheckPool(ctx context.Context, p *Pool) error {
+	return check.First(check.Context("gym", ctx), check.NotNil("gym: the pool", p,
+		"one that gym.Open has opened without an error"))
+}
+
 // Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. Observations
 // that Gymnasium's FrameStackObservation makes of bytes come out as frames, each once. The pool has to be opened with
 // autoreset Disabled. With an error comes what was collected until then, in which episodes may be missing or have
 // neither end. After a restart the pool stays closed, and the processes in its place end with the collection.
 func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ []demo.Trajectory, err error) {
+	if err := check.First(CheckPool(ctx, p), check.NotNil("gym: the policy", policy,
+		"one, such as gym.RandomPolicy gives")); err != nil {
+		return nil, err
+	}
 	switch {
 	case p.config.Autoreset != Disabled:
 		return nil, fmt.Errorf("gym: collecting wants a pool with Config.Autoreset %q, this one has %q", Disabled,

@@ -24,6 +24,9 @@ func Fit(m irl.Method) Fitter {
 	v, ok := m.(*tabular.Variational)
 	return func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior,
 		progress irl.Progress) ([]irl.Posterior, error) {
+		if err := irl.CheckFit("active", ctx, m); err != nil {
+			return nil, err
+		}
 		if !ok || previous == nil {
 			return m.Fit(ctx, problems, progress)
 		}

@@ -20,6 +20,9 @@ import (
 
 // OptimalPolicy returns a deterministic optimal policy [S·A] of the problem's MDP for a reward of length S or S·A.
 func OptimalPolicy(p *irl.Problem, reward []float64) ([]float64, error) {
+	if err := p.CheckThere("apprentice"); err != nil {
+		return nil, err
+	}
 	sol, err := p.MDP.Solve(reward, p.Discount)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice: %w", err)
@@ -29,6 +32,9 @@ func OptimalPolicy(p *irl.Problem, reward []float64) ([]float64, error) {
 
 // MeanPolicy returns a deterministic policy [S·A] that maximises the posterior mean of the return.
 func MeanPolicy(post irl.Posterior) ([]float64, error) {
+	if err := irl.CheckPosterior("apprentice", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	mean, _ := irl.Moments(p.RewardDim(), post.Reward)
 	return OptimalPolicy(p, mean)
@@ -38,6 +44,9 @@ func MeanPolicy(post irl.Posterior) ([]float64, error) {
 // state-only rewards, [S], and per state-action pair otherwise, [S·A]. The return under a reward is the inner product
 // of the two.
 func Visits(p *irl.Problem, policy []float64) ([]float64, error) {
+	if err := p.CheckThere("apprentice"); err != nil {
+		return nil, err
+	}
 	pairs, err := p.MDP.Occupancy(policy, p.Discount)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice: %w", err)
@@ -106,6 +115,10 @@ func checkLevel(alpha float64) error {
 }
 
 func checkRewards(p *irl.Problem, rewards *mat.Dense) error {
+	if err := check.First(p.CheckThere("apprentice"), check.NotNil("apprentice: the rewards", rewards,
+		"those of a posterior's samples")); err != nil {
+		return err
+	}
 	n, dim := rewards.Dims()
 	if n == 0 || dim != p.RewardDim() {
 		return fmt.Errorf("apprentice: rewards: got the shape [%d,%d], want a row of %d for each of at least one "+

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Merge copies the units of several folders with results into one, and writes its rows.csv and run.json. The folders
@@ -42,7 +43,10 @@ func Merge(dirs []string, out string) (record *Record, err error) {
 	}
 	record, err = target.derive()
 	if record == nil && err == nil {
-		err = fmt.Errorf("experiment: %s holds no finished unit", out)
+		if len(dirs) == 0 {
+			dirs = []string{out}
+		}
+		err = fmt.Errorf("experiment: %s holds no finished unit", strings.Join(dirs, ", "))
 	}
 	return record, err
 }

@@ -62,6 +62,9 @@ func write(path string, root *netcdf.Group, err error) error {
 
 // New returns what Write writes.
 func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
+	if err := irl.CheckPosterior("inferencedata", post); err != nil {
+		return nil, err
+	}
 	if o.Draws < 2 {
 		return nil, fmt.Errorf("inferencedata: %d draws, want at least 2", o.Draws)
 	}

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/parallel"
@@ -80,6 +81,16 @@ type Posterior interface {
 	// Sample returns n joint samples of rewards and of the optimal Q-values that belong to them. The rewards have the
 	// marginals that Reward says.
 	Sample(rng *rand.Rand, n int) (*Samples, error)
+}
+
+// CheckPosterior refuses a posterior that is nil, on behalf of a package.
+func CheckPosterior(of string, post Posterior) error {
+	return check.NotNil(of+": the posterior", post, "that of a fit without an error")
+}
+
+// CheckFit refuses a context or a method that is nil, on behalf of a package.
+func CheckFit(of string, ctx context.Context, method Method) error {
+	return check.First(check.Context(of, ctx), check.NotNil(of+": the method", method, "one, as qvirl.NewMethod makes"))
 }
 
 // ValuePosterior is a posterior that also knows the optimal state values V*(s) in closed form or as samples.

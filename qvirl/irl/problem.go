@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 )
 
@@ -42,6 +43,11 @@ func nameOf(names []string, i int) string {
 	return names[i]
 }
 
+// CheckThere refuses a problem that is nil or has no MDP, on behalf of a package.
+func (p *Problem) CheckThere(of string) error {
+	return check.That(p != nil && p.MDP != nil, "%s: the problem is nil or has no MDP, want one with an MDP", of)
+}
+
 // checkNames refuses names that are not as many as what they name, empty, or given twice.
 func checkNames(what string, names []string, n int) error {
 	if names == nil {
@@ -66,7 +72,7 @@ func checkNames(what string, names []string, n int) error {
 	return nil
 }
 
-// ErrBadProblem is the error of a problem that Validate refuses.
+// ErrBadProblem is the error of a problem that Validate refuses, or that nothing could answer.
 var ErrBadProblem = errors.New("irl: bad problem")
 
 // badProblem is an ErrBadProblem that says what is wrong.
@@ -76,10 +82,13 @@ func (badProblem) Is(target error) bool { return target == ErrBadProblem }
 
 func (b badProblem) Unwrap() error { return b.error }
 
+// BadProblem returns an error as an ErrBadProblem, with the same text.
+func BadProblem(err error) error { return badProblem{err} }
+
 // Validate reports the first thing that is wrong with the problem, by argument, index and value, as an ErrBadProblem.
 func (p *Problem) Validate() error {
 	if err := p.check(); err != nil {
-		return badProblem{err}
+		return BadProblem(err)
 	}
 	return nil
 }

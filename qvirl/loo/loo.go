@@ -23,6 +23,9 @@ import (
 // posterior that consists of chains are its own; of any other, there are so many, at least mcmc.MinDraws. A decision
 // that was demonstrated several times counts each time, and one of them is left out at a time.
 func Of(method string, post irl.Posterior, draws int, seed uint64) (*exhibit.LOO, error) {
+	if err := irl.CheckPosterior("loo", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	if len(p.Demos) == 0 {
 		return nil, fmt.Errorf("loo: the problem has no demonstrations to leave out")

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -71,6 +72,9 @@ type Truth struct {
 // NewTruth returns the truth of a problem whose expert is Boltzmann-rational for the given reward, of length RewardDim,
 // or S where the problem's rewards are state-action rewards.
 func NewTruth(p *irl.Problem, reward []float64) (*Truth, error) {
+	if err := p.CheckThere("metric"); err != nil {
+		return nil, err
+	}
 	if len(reward) == p.MDP.States() && p.RewardDim() != len(reward) {
 		var err error
 		if reward, err = p.MDP.ExpandReward(reward); err != nil {
@@ -122,8 +126,14 @@ type References struct {
 // Reward; those of policies the Q-values of samples drawn from it. Of the paper's posterior these are the same for
 // Sample and ImpliedSample, whose rewards differ.
 func Evaluate(post irl.Posterior, samples *irl.Samples, truth *Truth, refs References) (Result, error) {
+	if err := irl.CheckPosterior("metric", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	if err := checkSamples(p, samples); err != nil {
+		return nil, err
+	}
+	if err := check.NotNil("metric: the truth", truth, "that of NewTruth"); err != nil {
 		return nil, err
 	}
 	if len(truth.Reward) != p.RewardDim() || len(truth.Policy) != p.MDP.States()*p.MDP.Actions() {
@@ -218,6 +228,10 @@ func meanL1(pi, rho []float64, counts []bool) float64 {
 
 // checkSamples refuses samples whose shape is not that of the problem's rewards and Q-values.
 func checkSamples(p *irl.Problem, samples *irl.Samples) error {
+	if err := check.First(p.CheckThere("metric"), check.NotNil("metric: the samples", samples,
+		"those of a posterior")); err != nil {
+		return err
+	}
 	n, dim := samples.Reward.Dims()
 	m, pairs := samples.Q.Dims()
 	if want := p.MDP.States() * p.MDP.Actions(); dim != p.RewardDim() || pairs != want || n != m || n < 2 {

@@ -45,6 +45,9 @@ func (l *EnsembleLearner) Close() error { return l.member.Close() }
 // Fit returns an *Ensemble for each run of the task. All members of all runs train as runs of one task; its Watch, if
 // there is one, hears about each of them.
 func (l *EnsembleLearner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error) {
+	if err := t.there(); err != nil {
+		return nil, err
+	}
 	models, err := l.member.Fit(ctx, l.task(t), progress)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (l *Learner) Config() Config { return l.config }
 // Fit trains a model for each run of the task, several runs at a time in one program, and calibrates it if the
 // configuration asks for that.
 func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error) {
-	if err := t.Validate(); err != nil {
+	if err := check.First(check.Context("neural", ctx), t.Validate()); err != nil {
 		return nil, err
 	}
 	if l.config.Patience > 0 && len(t.HeldOut) == 0 {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/mdp"
@@ -33,6 +34,9 @@ type RolloutOptions struct {
 // in the order of their seeds. The same seeds give every model the same episodes to begin with, in a pool of any size.
 // With an error comes what was done until then, as gym.Collect has it.
 func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]demo.Trajectory, error) {
+	if err := check.First(checkModel(m), gym.CheckPool(ctx, p)); err != nil {
+		return nil, err
+	}
 	spec, env := m.Spec(), p.Spec()
 	if env.Size() != spec.Observation || env.Actions != spec.Actions {
 		return nil, fmt.Errorf("neural: %s has observations of %d numbers and %d actions, the model was learnt for "+
@@ -46,6 +50,11 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 		demo.Film(out, env.Shape)
 	}
 	return out, err
+}
+
+// checkModel refuses a model that is nil.
+func checkModel(m Model) error {
+	return check.NotNil("neural: the model", m, "that of a training, or of a folder, without an error")
 }
 
 // Policy returns the apprentice's policy: the action of the greatest value or, with sample, one drawn from the

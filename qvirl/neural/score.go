@@ -32,6 +32,9 @@ const calibrationBins = 10
 // Score compares a model's action probabilities with demonstrated actions. A filter that is not nil chooses the
 // transitions to look at by the state that they start from, in the environment's units.
 func Score(m Model, trajectories []demo.Trajectory, filter func(observation []float32) bool) (*Scores, error) {
+	if err := checkModel(m); err != nil {
+		return nil, err
+	}
 	spec := m.Spec()
 	p := survey{model: m}
 	var actions []int

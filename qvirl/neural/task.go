@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -65,8 +66,14 @@ type CurvePoint struct {
 	HeldOut *float64 `json:"held_out_log_likelihood,omitempty"`
 }
 
+// there refuses a task that is nil.
+func (t *Task) there() error { return check.NotNil("neural: the task", t, "one with demonstrations") }
+
 // Validate reports the first thing that cannot be learnt from.
 func (t *Task) Validate() error {
+	if err := t.there(); err != nil {
+		return err
+	}
 	if err := (Spec{Observation: t.Observation, Image: t.Image, Actions: t.Actions, Discount: t.Discount,
 		Beta: t.Beta}).validate(); err != nil {
 		return err

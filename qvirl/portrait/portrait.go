@@ -27,6 +27,9 @@ type Options struct {
 //
 //	π(a|s) ∝ exp(β Q*(s,a)).
 func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error) {
+	if err := irl.CheckPosterior("portrait", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	actions := p.MDP.Actions()
 	if o.Action < 0 || o.Action >= actions {
@@ -97,6 +100,9 @@ func Visits(p *irl.Problem) []int {
 
 // Decisions returns what was demonstrated in each state, and how probable the posterior holds it to be.
 func Decisions(post irl.Posterior, o Options) ([]exhibit.Decision, error) {
+	if err := irl.CheckPosterior("portrait", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	samples, _, err := mcmc.Draws(post, rand.New(rand.NewPCG(o.Seed, 0)), o.Draws, 2)
 	if err != nil {

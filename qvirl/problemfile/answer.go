@@ -75,6 +75,9 @@ type correlated interface{ RewardCov() *mat.Dense }
 
 // NewAnswer asks a posterior for what an answer holds. RHat and ESSBulk are left to the caller.
 func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
+	if err := irl.CheckPosterior("problemfile", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	o.Draws = cmp.Or(o.Draws, DefaultDraws)
 	if o.Samples < 0 || o.Draws < 2 {

@@ -29,6 +29,9 @@ const version = 1
 // An answer to a problem (see Answer) holds the same. A posterior that is no irl.Storable is an error. The folder must
 // exist.
 func Save(path string, post irl.Posterior) error {
+	if err := irl.CheckPosterior("problemfile", post); err != nil {
+		return err
+	}
 	p, ok := post.(irl.Storable)
 	if !ok {
 		return fmt.Errorf("problemfile: a posterior of type %T cannot be stored", post)

@@ -78,8 +78,7 @@ func (p *Posterior) Convergence() (ok bool, reason string) {
 	}
 	ok, reason = p.diagnostics.Converged()
 	if r := p.diagnostics.Rounding; r > mostRounding {
-		return false, fmt.Sprintf("rewards and values are so large that rounding may add %.2g to β Q, above %g; "+
-			"subtract what all rewards have in common, or choose another unit", r, float64(mostRounding))
+		return false, coarse(r)
 	}
 	if r := p.diagnostics.Rare; ok && r > mostRare {
 		return false, fmt.Sprintf("an explanation of the demonstrations that is too improbable for the samples adds "+

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -323,22 +322,6 @@ func (t *Target) toWhitened(dst, g []float64) {
 	}
 	gemv(blas.Trans, t.root, g, 0, dst)
 	t.spent += dense * float64(t.k*t.n)
-}
-
-// rounding returns what rounding may add to β Q in a demonstrated state where two actions are about as good, at the
-// last evaluation.
-func (t *Target) rounding() float64 {
-	const about = 100 // times the rounding
-	most, actions := 0.0, t.problem.MDP.Actions()
-	for _, s := range t.demoed {
-		q, r := slices.Sorted(slices.Values(t.solution.Q[s*actions:(s+1)*actions])), t.solver.Rounding(s)
-		for a := range actions - 1 {
-			if q[a+1]-q[a] < about*r {
-				most = math.Max(most, t.beta*r)
-			}
-		}
-	}
-	return most
 }
 
 // work returns about how many multiplications were made so far.

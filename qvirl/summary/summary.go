@@ -70,6 +70,9 @@ func draw(post irl.Posterior, draws, least int, seed uint64) (*irl.Samples, func
 // and their effective sizes give the Monte Carlo errors. Of others, what they know in closed form has no error, and the
 // rest comes from so many draws, at least 2.
 func Of(post irl.Posterior, draws int, seed uint64) (*Summary, error) {
+	if err := irl.CheckPosterior("summary", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	n, states, actions := p.RewardDim(), p.MDP.States(), p.MDP.Actions()
 	samples, chains, err := draw(post, draws, 2, seed)

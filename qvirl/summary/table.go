@@ -29,6 +29,9 @@ const Probability = 0.94
 // Table returns the lines of a posterior: rewards, optimal state values, and β where it is inferred. A posterior that
 // does not consist of samples is drawn from so many times, at least 4.
 func Table(post irl.Posterior, draws int, seed uint64) ([]Line, error) {
+	if err := irl.CheckPosterior("summary", post); err != nil {
+		return nil, err
+	}
 	p := post.Problem()
 	samples, chains, err := draw(post, draws, 4, seed)
 	if err != nil {

@@ -51,6 +51,9 @@ func (r *Result) Err() error {
 // that of a backend that is missing.
 func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config,
 	progress irl.Progress) (*Result, error) {
+	if err := irl.CheckFit("verdict", ctx, method); err != nil {
+		return nil, err
+	}
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
@@ -219,6 +222,9 @@ func Unjudged(ctx context.Context, m irl.Method, problem *irl.Problem, why strin
 
 // alone fits a problem by a method and judges nothing.
 func alone(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*Result, error) {
+	if err := irl.CheckFit("verdict", ctx, m); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	posts, err := m.Fit(ctx, []*irl.Problem{problem}, progress)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/reference"
@@ -101,6 +102,9 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	*reference.Posterior, error) {
 	sampler, err := reference.New(c.Reference)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := check.First(irl.CheckFit("verdict", ctx, sampler), irl.CheckPosterior("verdict", post)); err != nil {
 		return nil, nil, err
 	}
 	samples, err := sampler.FitFrom(ctx, post, progress)

@@ -191,7 +191,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 		}
 	}
-	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), nothingWritten)()
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), func() {}, nothingWritten)()
 	listener := listen(cmd, o.asJSON)
 	meter := progress.NewMeter(listener, o.method)
 	result, err := o.infer(cmd.Context(), m, problem, meter.Report)
@@ -295,8 +295,8 @@ func (o *fitOptions) print(cmd *cobra.Command, result *verdict.Result) error {
 		case !result.Converged:
 			state = "WARNING: NOT CONVERGED: " + result.Reason
 		}
-		fmt.Fprintf(w, "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
-			result.Posterior.Problem().RewardDim(), o.out)
+		fmt.Fprintf(w, "%s: %s posterior over %s in %s\n", state, result.Returned,
+			progress.Count(result.Posterior.Problem().RewardDim(), "reward", "rewards"), o.out)
 	}
 	if !o.summary {
 		return nil

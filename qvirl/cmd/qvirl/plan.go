@@ -228,7 +228,8 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	defer pool.Close()
-	defer command.EndSoon(ctx, stderr, func(err error) error { return command.Interrupted(err, run) })()
+	defer command.EndSoon(ctx, stderr, unlock,
+		func(err error) error { return command.Interrupted(err, run) })()
 	if note := c.Learner.CutsOff(pool.Spec()); note != "" {
 		fmt.Fprintln(stderr, "note:", note)
 	}
@@ -276,10 +277,9 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 // that reach an end.
 func (o *planOptions) notes(m *planning.Model, demonstrated, planned float64, c planning.Config) (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	if demonstrated > 2*planned {
-		note("%.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by the planned rewards, "+
-			"to stay among states like the demonstrated ones is worth as much. Compare it with the model that it was "+
-			"planned on: qvirl rollout --model %s", 100*demonstrated, 100*planned, command.Quote(o.model))
+	if ends := noteEnds(demonstrated, planned); ends != "" {
+		note("%s. Compare it with the model that it was planned on: qvirl rollout --model %s", ends,
+			command.Quote(o.model))
 	}
 	if w := m.Worth(); c.Rollouts > 0 && w.Plan < w.Rollouts {
 		note("by the planned rewards the plan is worth %.2f, and the apprentice of the model that it was planned on "+
@@ -290,4 +290,22 @@ func (o *planOptions) notes(m *planning.Model, demonstrated, planned float64, c 
 			"worth %.0f demonstrated steps for ever", worth)
 	}
 	return notes
+}
+
+// apart is how far apart shares of episodes that end are which the few of a curve's point tell apart.
+const apart = 0.25
+
+// noteEnds says what it may mean that the demonstrations reach an end much more often than the plan's episodes, or less
+// often; "" if it is about as often.
+func noteEnds(demonstrated, planned float64) string {
+	switch {
+	case demonstrated > 2*planned, demonstrated-planned > apart:
+		return fmt.Sprintf("%.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by the "+
+			"planned rewards, to stay among states like the demonstrated ones is worth as much, or more --steps are "+
+			"needed", 100*demonstrated, 100*planned)
+	case planned > 2*demonstrated && planned-demonstrated > apart:
+		return fmt.Sprintf("%.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: if an end "+
+			"is a failure, such as a fall, more --steps may help", 100*demonstrated, 100*planned)
+	}
+	return ""
 }

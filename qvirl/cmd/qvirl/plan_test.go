@@ -1,50 +1,23 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
 
-func TestPlanRefuses(t *testing.T) {
-	dir := t.TempDir()
-	demos, others := filepath.Join(dir, "demos.npz"), filepath.Join(dir, "others.npz")
-	writeDemos(t, demos, 6)
-	writeDemos(t, others, 7)
-	model, small, wrong := filepath.Join(dir, "model"), filepath.Join(dir, "small.json"), filepath.Join(dir,
-		"wrong.json")
-	for file, text := range map[string]string{wrong: `{"lenght": 2}`,
-		small: `{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, stderr, status := runQVIRL("train", "--demos", demos, "--method", "qvirl", "--beta", "1", "--steps", "10",
-		"--config", small, "--backend", "go", "--out", model); status != 0 {
-		t.Fatal(stderr)
-	}
-	for name, c := range map[string]struct {
-		args []string
-		want string
+// TestNoteOnEnds: whichever end more often, the demonstrations or the plan's episodes, unless it may be chance.
+func TestNoteOnEnds(t *testing.T) {
+	for _, c := range []struct {
+		demonstrated, planned float64
+		says                  string
 	}{
-		"other demonstrations": {[]string{"--model", model, "--demos", others},
-			"not the file that the model was trained on"},
-		"no model":          {[]string{"--model", dir, "--demos", demos}, "holds no model"},
-		"a negative risk":   {[]string{"--model", model, "--demos", demos, "--risk", "-1"}, "--risk = -1"},
-		"steps":             {[]string{"--model", model, "--demos", demos, "--steps", "-100"}, "--steps = -100"},
-		"a misspelt config": {[]string{"--model", model, "--demos", demos, "--config", wrong}, "lenght"},
-		"itself": {[]string{"--model", model, "--demos", demos, "--out", model, "--force"},
-			"is the folder of --model"},
+		{1, 0, "100 % of the demonstrations reach an end, and 0 % of the plan's episodes: by the planned rewards"},
+		{1, 0.625, "62 % of the plan's episodes: by"}, {0.1, 0, "0 % of the plan's episodes: by"},
+		{0, 1, "0 % of the demonstrations reach an end, and 100 % of the plan's episodes: if an end is a failure"},
+		{0, 0, ""}, {1, 1, ""}, {1, 0.75, ""}, {0.75, 1, ""}, {0, 0.25, ""},
 	} {
-		args := append([]string{"plan", "--env", "CartPole-v1", "--backend", "go"}, c.args...)
-		if !slices.Contains(args, "--out") {
-			args = append(args, "--out", filepath.Join(dir, "out"))
-		}
-		_, stderr, status := runQVIRL(args...)
-		if status == 0 || !strings.Contains(stderr, c.want) {
-			t.Errorf("%s: status %d, %q, want %q", name, status, stderr, c.want)
+		if got := noteEnds(c.demonstrated, c.planned); !strings.Contains(got, c.says) || (got == "") != (c.says == "") {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

@@ -215,7 +215,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			return err
 		}
 	}
-	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(),
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), unlock,
 		func(err error) error { return command.Interrupted(err, task.Checkpoint) })()
 	meter := progress.NewMeter(listener, o.method)
 	task.Resumed = noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
