@@ -188,88 +188,6 @@ func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
 	return shift(rewards, p.meanR), nil
 }
 
-// normals returns n rows of standard normal numbers.
-func normals(rng *rand.Rand, n, dim int) *mat.Dense {
-	noise := mat.NewDense(n, dim, nil)
-	for i := range noise.RawMatrix().Data {
-		noise.RawMatrix().Data[i] = rng.NormFloat64()
-	}
-	return noise
-}
-
-// shift adds the mean to each row of x, which it returns.
-func shift(x *mat.Dense, mean []float64) *mat.Dense {
-	n, _ := x.Dims()
-	for i := range n {
-		floats.Add(x.RawRowView(i), mean)
-	}
-	return x
-}
-
-// mapped returns root·ε for each row ε of the noise, a row each.
-func mapped(root, noise *mat.Dense) *mat.Dense {
-	var x mat.Dense
-	x.Mul(noise, root.T())
-	return &x
-}
-
-// covarianceRoot returns a matrix L with L·Lᵀ = cov. Rounding in single precision may leave a covariance with tiny
-// negative eigenvalues, for which they are raised to zero.
-func covarianceRoot(cov *mat.Dense) (*mat.Dense, error) {
-	n, _ := cov.Dims()
-	sym := symmetric(cov)
-	var chol mat.Cholesky
-	if chol.Factorize(sym) {
-		var lower mat.TriDense
-		chol.LTo(&lower)
-		return mat.DenseCopyOf(&lower), nil
-	}
-	var eig mat.EigenSym
-	if !eig.Factorize(sym, true) {
-		return nil, fmt.Errorf("tabular: the posterior covariance has no eigendecomposition")
-	}
-	var root mat.Dense
-	eig.VectorsTo(&root)
-	for j, value := range eig.Values(nil) {
-		for i := 0; i < n; i++ {
-			root.Set(i, j, root.At(i, j)*math.Sqrt(math.Max(value, 0)))
-		}
-	}
-	return &root, nil
-}
-
-// symmetric returns ½(a + aᵀ).
-func symmetric(a *mat.Dense) *mat.SymDense {
-	n, _ := a.Dims()
-	sym := mat.NewSymDense(n, nil)
-	for i := 0; i < n; i++ {
-		for j := i; j < n; j++ {
-			sym.SetSym(i, j, 0.5*(a.At(i, j)+a.At(j, i)))
-		}
-	}
-	return sym
-}
-
-// triangularRoot returns the lower triangular matrix [n, n] of positive diagonal whose product with its transpose is
-// that of root [n, k]: the Cholesky factor of root·rootᵀ, without squaring root's condition.
-func triangularRoot(root mat.Matrix) *mat.Dense {
-	n, k := root.Dims()
-	tall := mat.NewDense(max(n, k), n, nil)
-	tall.Slice(0, k, 0, n).(*mat.Dense).Copy(root.T())
-	var qr mat.QR
-	qr.Factorize(tall)
-	var upper mat.Dense
-	qr.RTo(&upper)
-	lower := mat.NewDense(n, n, nil)
-	for j := range n {
-		sign := math.Copysign(1, upper.At(j, j))
-		for i := j; i < n; i++ {
-			lower.Set(i, j, sign*upper.At(j, i))
-		}
-	}
-	return lower
-}
-
 // posterior makes the posterior of problem i of a batch from the best round of its training, in double precision:
 //
 //	x = x₀ + A₀ z,  R = m + L(z₀ − U·rise + G ε + U √residual η),  z₀ = z̄ and G = (I − U Σ_a w_a D_a) F.
@@ -382,13 +300,6 @@ func (b *batch) maxima(i int, r *reading, root *mat.Dense, p *Gaussian) {
 	}
 }
 
-// squareOf returns root·rootᵀ.
-func squareOf(root *mat.Dense) *mat.Dense {
-	var out mat.Dense
-	out.Mul(root, root.T())
-	return &out
-}
-
 // part returns problem i's part of an array of size problems.
 func part(x []float64, i, size int) []float64 {
 	length := len(x) / size
@@ -405,62 +316,4 @@ func (b *batch) densePull() *mat.Dense {
 		u.Set(s, s, v)
 	}
 	return u
-}
-
-// The kinds of stored Gaussians: of a full covariance, and of one that is diagonal but for a low rank.
-const (
-	Kind        = "gaussian"
-	LowRankKind = "gaussian-low-rank"
-)
-
-// Store implements irl.Storable.
-func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
-	n, rewards, states := len(p.meanX), len(p.meanR), len(p.meanV)
-	curve := make([]float64, 0, 4*len(p.curve))
-	for _, c := range p.curve {
-		curve = append(curve, float64(c.Step), c.ELBO, c.KL, c.LogLikelihood)
-	}
-	arrays = map[string]npz.Array{
-		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
-		"x_mean": npz.Floats(p.meanX, n), "reward_mean": npz.Floats(p.meanR, rewards),
-		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
-		"curve":        npz.Floats(curve, len(p.curve), 4),
-		"converged":    npz.Scalar(npz.Indicator(p.converged)), "seconds": npz.Scalar(p.seconds),
-		"exact": npz.Scalar(npz.Indicator(p.exact != nil)), "elbo": npz.Scalar(p.elbo),
-	}
-	return p.around.store(arrays), arrays
-}
-
-// Restore reads a Gaussian that Store returned with Kind, as the answer to the given problem.
-func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
-	return restore(r, problem, restoreFull)
-}
-
-// RestoreLowRank reads one that Store returned with LowRankKind.
-func RestoreLowRank(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
-	return restore(r, problem, restoreLowRank)
-}
-
-func restore(r *npz.Reader, problem *irl.Problem, around func(*npz.Reader, *irl.Problem) (scatter, error)) (
-	irl.Posterior, error) {
-	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
-	read := r.Finite
-	p := &Gaussian{
-		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
-		meanX: read("x_mean", n), meanR: read("reward_mean", rewards), probs: read("action_probs", states, actions),
-		converged: r.Scalar("converged") != 0, seconds: r.Scalar("seconds"), elbo: r.Scalar("elbo"),
-	}
-	curve, exact := read("curve", -1, 4), r.Scalar("exact")
-	var err error
-	if p.around, err = around(r, problem); err != nil {
-		return nil, err
-	}
-	if exact != 0 {
-		p.exact = p.exactly()
-	}
-	for ; len(curve) > 0; curve = curve[4:] {
-		p.curve = append(p.curve, CurvePoint{Step: int(curve[0]), ELBO: curve[1], KL: curve[2],
-			LogLikelihood: curve[3]})
-	}
-	return p, nil
 }
