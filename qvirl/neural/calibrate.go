@@ -38,16 +38,11 @@ const (
 	frequencyPrior = 5
 )
 
-// apply returns the calibrated log-probabilities of a model's own [n, |A|]: themselves, if there is no calibration.
-func (c *Calibration) apply(own []float32) []float32 {
-	if c == nil {
-		return own
-	}
-	out := make([]float32, len(own))
+// apply writes the calibrated log-probabilities of a model's own [n, |A|] to dst.
+func (c *Calibration) apply(dst, own []float32) {
 	for i, l := range own {
-		out[i] = float32(math.Log(c.Trust*math.Exp(float64(l)) + (1-c.Trust)*c.Frequencies[i%len(c.Frequencies)]))
+		dst[i] = float32(math.Log(c.Trust*math.Exp(float64(l)) + (1-c.Trust)*c.Frequencies[i%len(c.Frequencies)]))
 	}
-	return out
 }
 
 // validate refuses a calibration of other actions, or one that is none.

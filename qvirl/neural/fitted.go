@@ -110,13 +110,19 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	predict, actions, size := f.predictor(), f.spec.Actions, f.spec.Actions*f.learner.objective.Networks()[0].Outputs
 	n := len(outputs) / size
 	p := &Prediction{Own: make([]float32, n*actions), Values: make([]float32, n*actions)}
+	if p.LogProbs = p.Own; f.calibration != nil {
+		p.LogProbs = make([]float32, n*actions)
+	}
 	// No job fails, and nothing ends the context.
 	_ = parallel.Each(context.Background(), (n+chunkStates-1)/chunkStates, func(_ context.Context, k int) error {
 		from, to := k*chunkStates, min((k+1)*chunkStates, n)
-		predict(outputs[from*size:to*size], p.Own[from*actions:to*actions], p.Values[from*actions:to*actions])
+		own := p.Own[from*actions : to*actions]
+		predict(outputs[from*size:to*size], own, p.Values[from*actions:to*actions])
+		if f.calibration != nil {
+			f.calibration.apply(p.LogProbs[from*actions:], own)
+		}
 		return nil
 	})
-	p.LogProbs = f.calibration.apply(p.Own)
 	return p, nil
 }
 
