@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -14,8 +15,8 @@ const (
 // replaced returns tries in which another single reward explains what an explanation of the best mode does, where that
 // may upset other demonstrations. These may still be explained by rewards of their own, but to no step and no push of
 // one reward alone: a goal that is far better than anything else, and that the expert passes by elsewhere, needs
-// something good there, too. What explains a demonstrated state is given up, a reward is pushed until that state is
-// explained again, and held there while all others climb.
+// something good there, too. What explains demonstrated states is given up, a reward is pushed until one of them is
+// explained again, and held there while all others climb; and then another one, until all are.
 func (e *explorer) replaced() (tries []try) {
 	t, best := e.Target, e.found.modes[0]
 	before, reach, leads := t.lacks(best.u), t.reach(best.u), t.leads()
@@ -44,10 +45,19 @@ func (e *explorer) replaced() (tries []try) {
 		floats.Scale(1/floats.Norm(direction, 2), direction)
 		for range 2 { // either side
 			floats.Scale(-1, direction)
-			if at := t.explainedAgain(p.u, direction, before, p.lost, reach); at != nil {
-				if at = t.ascend(at, direction); best.squared(at) > distinct*distinct { // not the best again
-					found = append(found, at)
+			at, lost := t.explainedAgain(p.u, direction, before, p.lost, reach), p.lost
+			held := [][]float64{slices.Clone(direction)}
+			for at != nil && len(lost) > 0 {
+				at = t.ascend(at, held)
+				still := t.stillLost(at, before, lost)
+				if len(still) == len(lost) {
+					at = nil
+				} else if lost = still; len(lost) > 0 {
+					at, held = t.pushNext(at, held, before, lost, leads, reach)
 				}
+			}
+			if at != nil && best.squared(at) > distinct*distinct { // not the best again
+				found = append(found, at)
 			}
 		}
 		return found
@@ -57,6 +67,47 @@ func (e *explorer) replaced() (tries []try) {
 		}
 	}
 	return tries
+}
+
+// stillLost returns those of some demonstrated states that lack more at u than before.
+func (t *Target) stillLost(u, before []float64, states []int) (lost []int) {
+	lacks := t.lacks(u)
+	for _, d := range states {
+		if lacks[d] > before[d]+missed {
+			lost = append(lost, d)
+		}
+	}
+	return lost
+}
+
+// pushNext goes on where what was given up explained several states: of all rewards it pushes the one that explains one
+// more of those that are lost by the shortest way, and holds it, too. It returns nil if there is none.
+func (t *Target) pushNext(u []float64, held [][]float64, before []float64, lost []int, leads [][]int32,
+	reach float64) (nearest []float64, holds [][]float64) {
+	var from []int
+	for _, d := range lost {
+		from = append(from, t.demoed[d])
+	}
+	for _, reward := range t.unknownRewards(leads, from) {
+		direction := t.push(reward)
+		length := floats.Norm(direction, 2)
+		for _, h := range held {
+			floats.AddScaled(direction, -floats.Dot(direction, h), h)
+		}
+		left := floats.Norm(direction, 2)
+		if left < length/2 { // next to nothing but what is held
+			continue
+		}
+		floats.Scale(1/left, direction)
+		for range 2 {
+			floats.Scale(-1, direction)
+			at := t.explainedAgain(u, direction, before, lost, reach)
+			if at != nil && (nearest == nil || floats.Distance(at, u, 2) < floats.Distance(nearest, u, 2)) {
+				nearest, holds = at, append(slices.Clone(held), slices.Clone(direction))
+			}
+		}
+	}
+	return nearest, holds
 }
 
 // givable returns the coordinates that a mode may give up of what explains the demonstrations: what each demonstrated
@@ -93,17 +144,13 @@ func (s set) zeroed(u []float64) []float64 {
 	return out
 }
 
-// explainedAgain returns the place nearest to u in a direction, as far as reach, where some of the demonstrated states
-// lack hardly more than before; nil if there is none.
-func (t *Target) explainedAgain(u, direction, before []float64, states []int, reach float64) []float64 {
+// explainedAgain returns the place nearest to u in a direction, as far as reach, where one of some lost states is
+// explained again; nil if there is none.
+func (t *Target) explainedAgain(u, direction, before []float64, lost []int, reach float64) []float64 {
 	at := make([]float64, len(u))
 	for r := 1.0; r < reach; r *= heldStep {
 		floats.AddScaledTo(at, u, r, direction)
-		again, lacks := true, t.lacks(at)
-		for _, d := range states {
-			again = again && lacks[d] < before[d]+1
-		}
-		if again {
+		if len(t.stillLost(at, before, lost)) < len(lost) {
 			return at
 		}
 	}

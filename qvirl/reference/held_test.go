@@ -119,3 +119,52 @@ func alone(differs set) (place, goal int) {
 	}
 	return place, 1 + 3*place
 }
+
+// TestTwoRewardsInPlaceOfOne: in each of several places a detour explains the demonstrations of two states, and so do
+// two goals together, one each.
+func TestTwoRewardsInPlaceOfOne(t *testing.T) {
+	const places, size = 6, 8
+	rows := make([][]mdp.Transition, 3*(1+places*size))
+	mean, std := make([]float64, 1+places*size), make([]float64, 1+places*size)
+	mean[0], std[0] = 4, 0.01
+	p := &irl.Problem{Discount: 1 - 1e-9, Beta: 5}
+	for place := range places {
+		first := 1 + place*size
+		goals, detour, nothing := []int{first + 2, first + 7}, first+3, first+4
+		for i, from := range []int{first, first + 5} {
+			turn := from + 1
+			for _, way := range [][4]int{{from, turn, 0, 0}, {turn, nothing, goals[i], detour}} {
+				for a, to := range way[1:] {
+					rows[3*way[0]+a] = []mdp.Transition{{Next: to, Prob: 1}}
+				}
+			}
+			mean[goals[i]], std[goals[i]] = -3, 1.2+0.01*float64(place)
+			for range 10 {
+				p.Demos = append(p.Demos, mdp.Step{State: from})
+			}
+		}
+		mean[detour], std[detour] = -3, 0.9
+	}
+	var err error
+	if p.MDP, err = mdp.New(len(mean), 3, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.Prior = irl.DiagonalPrior(mean, std)
+	target, found := searched(t, p)
+	got := map[[places]bool]bool{}
+	for _, o := range found {
+		target.rewardAt(o.u)
+		var goals [places]bool
+		for place := range places {
+			first := 1 + place*size
+			goals[place] = min(target.reward[first+2], target.reward[first+7]) > target.reward[first+3]
+		}
+		got[goals] = true
+	}
+	for place := range places {
+		var only [places]bool
+		if only[place] = true; !got[only] || !got[[places]bool{}] {
+			t.Errorf("no mode has the goals of place %d and the detours of all others, or none all detours", place)
+		}
+	}
+}

@@ -246,15 +246,15 @@ func (m *mode) near(o *mode) bool {
 // climb returns the place of the greatest density that some steps of L-BFGS find from u.
 func (t *Target) climb(u []float64) []float64 { return t.relax(t.ascend(u, nil)) }
 
-// ascend is climb as far as L-BFGS goes, without steps in a direction of length 1 that is held, unless that is nil.
-func (t *Target) ascend(u, held []float64) []float64 {
+// ascend is climb as far as L-BFGS goes, without steps in some orthonormal directions, which are held.
+func (t *Target) ascend(u []float64, held [][]float64) []float64 {
 	r, _ := optimize.Minimize(optimize.Problem{
 		Func: func(x []float64) float64 { return floats.Dot(x, x)/2 - t.LogLikelihood(x, nil) },
 		Grad: func(grad, x []float64) {
 			t.LogLikelihood(x, grad)
 			floats.SubTo(grad, x, grad)
-			if held != nil {
-				floats.AddScaled(grad, -floats.Dot(grad, held), held)
+			for _, h := range held {
+				floats.AddScaled(grad, -floats.Dot(grad, h), h)
 			}
 		},
 	}, u, &optimize.Settings{FuncEvaluations: climbSteps}, &optimize.LBFGS{})
