@@ -42,7 +42,8 @@ func (t *Target) searchable() bool { return t.Dim() <= largestMode }
 // explore returns the modes that tries lead to, and those farther out: from the prior mean, where each explanation may
 // open by itself, and from the best mode as long as a better one comes of it, by pushes of single rewards and by soft
 // planning. Then come those beside the best: what explains a part of the demonstrations as well as something that the
-// best has, and what it has and need not. There are none if nothing was demonstrated, or the problem is too large.
+// best has, and what it has and need not; and what takes the place of something that it has, if other rewards follow.
+// There are none if nothing was demonstrated, or the problem is too large.
 func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) (none search) {
 	if !t.searchable() || len(t.demoed) == 0 {
 		return none
@@ -65,6 +66,12 @@ func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) (none
 		bases = append(bases, best)
 	}
 	e.climbAll(e.beside(bases))
+	for range mostFarther {
+		best := e.found.modes[0]
+		if e.climbAll(e.replaced()); e.found.modes[0].evidence < best.evidence+better {
+			break
+		}
+	}
 	return e.found
 }
 

@@ -244,18 +244,24 @@ func (m *mode) near(o *mode) bool {
 }
 
 // climb returns the place of the greatest density that some steps of L-BFGS find from u.
-func (t *Target) climb(u []float64) []float64 {
+func (t *Target) climb(u []float64) []float64 { return t.relax(t.ascend(u, nil)) }
+
+// ascend is climb as far as L-BFGS goes, without steps in some orthonormal directions, which are held.
+func (t *Target) ascend(u []float64, held [][]float64) []float64 {
 	r, _ := optimize.Minimize(optimize.Problem{
 		Func: func(x []float64) float64 { return floats.Dot(x, x)/2 - t.LogLikelihood(x, nil) },
 		Grad: func(grad, x []float64) {
 			t.LogLikelihood(x, grad)
 			floats.SubTo(grad, x, grad)
+			for _, h := range held {
+				floats.AddScaled(grad, -floats.Dot(grad, h), h)
+			}
 		},
 	}, u, &optimize.Settings{FuncEvaluations: climbSteps}, &optimize.LBFGS{})
 	if r == nil || !(r.F < math.Inf(1)) { // err is that of a climb that ended early, too
 		return u
 	}
-	return t.relax(r.X)
+	return r.X
 }
 
 // summit returns the mode that a climb from u leads to, or nil where there is no density. From where L-BFGS has ended,

@@ -122,9 +122,17 @@ func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int)
 
 // reachableRewards returns the rewards that demonstrations may tell something of, all that are not known and that a
 // demonstrated state leads to, and the number of rewards after them where β is inferred.
-func (t *Target) reachableRewards() (out []int) {
+func (t *Target) reachableRewards() []int { return t.unknownRewards(t.leads(), t.demoed) }
+
+// unknownRewards returns the rewards that are not known and that some states lead to, and the number of rewards after
+// them where β is inferred; nil without states. The states that each one leads to are those of leads (see
+// Target.leads).
+func (t *Target) unknownRewards(leads [][]int32, from []int) (out []int) {
+	if len(from) == 0 {
+		return nil
+	}
 	reached := make([]bool, t.problem.MDP.States())
-	for _, s := range around(t.leads(), t.demoed...) {
+	for _, s := range around(leads, from...) {
 		reached[s] = true
 	}
 	for i, std := range t.stds() {
