@@ -39,8 +39,8 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 //	log p_a = −log(1 + Σ_(b≠a) exp(−l_ab)),   l_ab = β (m_a − m_b) / √(1 + 3 (β σ_ab / π)²) = −l_ba.
 func PlainLogActionProbs(dst, mean []float64, difference func(a, b int) float64, beta float64) (total float64) {
 	lead := func(a, b int) float64 {
-		scaled := beta * math.Sqrt(max(difference(a, b), 0)) / math.Pi
-		return beta * (mean[a] - mean[b]) / math.Sqrt(1+3*scaled*scaled)
+		scaled := 3 / (math.Pi * math.Pi) * (beta * max(difference(a, b), 0)) * beta // 3 (β σ_ab / π)²
+		return beta * (mean[a] - mean[b]) / math.Sqrt(1+scaled)
 	}
 	for a := range mean {
 		dst[a] = 1

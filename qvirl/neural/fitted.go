@@ -1,7 +1,6 @@
 package neural
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
 )
@@ -103,26 +101,31 @@ const chunkStates = 256
 
 // Predict returns the model's opinion on n observations, in the environment's units [n, observation].
 func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
-	outputs, err := f.Outputs(observations)
+	predict, actions, size := f.predictor(), f.spec.Actions, f.spec.Actions*f.learner.objective.Networks()[0].Outputs
+	all := len(observations) / f.spec.Observation * actions
+	p := &Prediction{Own: make([]float32, all), Values: make([]float32, all)}
+	if p.LogProbs = p.Own; f.calibration != nil {
+		p.LogProbs = make([]float32, all)
+	}
+	from := 0
+	var chunks sync.WaitGroup // at work while the networks see the next block
+	err := f.eachBlock(observations, func(outputs []float32) {
+		for chunk := range slices.Chunk(outputs, chunkStates*size) {
+			to := from + len(chunk)/size*actions
+			logProbs, own, values := p.LogProbs[from:to], p.Own[from:to], p.Values[from:to]
+			chunks.Go(func() {
+				predict(chunk, own, values)
+				if f.calibration != nil {
+					f.calibration.apply(logProbs, own)
+				}
+			})
+			from = to
+		}
+	})
+	chunks.Wait()
 	if err != nil {
 		return nil, err
 	}
-	predict, actions, size := f.predictor(), f.spec.Actions, f.spec.Actions*f.learner.objective.Networks()[0].Outputs
-	n := len(outputs) / size
-	p := &Prediction{Own: make([]float32, n*actions), Values: make([]float32, n*actions)}
-	if p.LogProbs = p.Own; f.calibration != nil {
-		p.LogProbs = make([]float32, n*actions)
-	}
-	// No job fails, and nothing ends the context.
-	_ = parallel.Each(context.Background(), (n+chunkStates-1)/chunkStates, func(_ context.Context, k int) error {
-		from, to := k*chunkStates, min((k+1)*chunkStates, n)
-		own := p.Own[from*actions : to*actions]
-		predict(outputs[from*size:to*size], own, p.Values[from*actions:to*actions])
-		if f.calibration != nil {
-			f.calibration.apply(p.LogProbs[from*actions:], own)
-		}
-		return nil
-	})
 	return p, nil
 }
 
@@ -143,32 +146,40 @@ func (f *Fitted) parameter(name string) []float32 { return f.layout.find(name, f
 
 // Outputs returns what the first of the objective's networks puts out for n observations, in the environment's units
 // [n, observation]: [n, actions, Network.Outputs].
-func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
+func (f *Fitted) Outputs(observations []float32) (all []float32, err error) {
+	each := f.spec.Actions * f.learner.objective.Networks()[0].Outputs
+	all = make([]float32, 0, len(observations)/f.spec.Observation*each)
+	err = f.eachBlock(observations, func(outputs []float32) { all = append(all, outputs...) })
+	return all, err
+}
+
+// eachBlock has the outputs [n, actions, Network.Outputs] used that Outputs returns, some states at a time.
+func (f *Fitted) eachBlock(observations []float32, use func(outputs []float32)) error {
 	size := f.spec.Observation
 	if len(observations)%size != 0 {
-		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
+		return fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
 	}
 	if err := demo.CheckObservation(observations); err != nil {
-		return nil, fmt.Errorf("neural: observations%w", err)
+		return fmt.Errorf("neural: observations%w", err)
 	}
 	if len(observations) == 0 {
-		return nil, nil
+		return nil
 	}
 	network := f.learner.objective.Networks()[0]
 	e := &encoder{f.learner.config, size, f.spec.Actions, f.spec.Image}
 	if e.image == (Image{}) && len(observations) <= plainStates*size {
-		return e.outputs(network, f.scale.Apply(observations), f.parameter), nil
+		use(e.outputs(network, f.scale.Apply(observations), f.parameter))
+		return nil
 	}
 	p, release, err := f.learner.inference(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer release()
 	trained, fixed, err := f.weights(p.shape.on)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]float32, 0, len(observations)/size*e.actions*network.Outputs)
 	blocks := blocks(f.spec.Image)
 	for len(observations) > 0 {
 		fits, _ := slices.BinarySearch(blocks, len(observations)/size) // the first that holds them all, if any does
@@ -176,17 +187,17 @@ func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 		n := min(len(observations)/size, block)
 		states, err := unscaled(f.spec.Image, f.scale, observations[:n*size], block)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		observations = observations[n*size:]
 		part, err := p.of(trained, fixed, states)
 		states.MustFinalizeAll()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, part[:n*e.actions*network.Outputs]...)
+		use(part[:n*e.actions*network.Outputs])
 	}
-	return out, nil
+	return nil
 }
 
 // of returns the outputs [runs, n, actions, outputs] of the first of the objective's networks at states.
