@@ -93,8 +93,7 @@ func CheckPool(ctx context.Context, p *Pool) error {
 // autoreset Disabled. With an error comes what was collected until then, in which episodes may be missing or have
 // neither end. After a restart the pool stays closed, and the processes in its place end with the collection.
 func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ []demo.Trajectory, err error) {
-	if err := check.First(CheckPool(ctx, p), check.NotNil("gym: the policy", policy,
-		"one, such as gym.RandomPolicy gives")); err != nil {
+	if err := CheckPool(ctx, p); err != nil {
 		return nil, err
 	}
 	switch {
