@@ -39,14 +39,12 @@ func That(holds bool, text string, args ...any) error {
 
 // NotNil wants something: neither nil nor, of a type that has it, a nil of that type. The text says what would do.
 func NotNil(name string, x any, want string) error {
-	nothing := x == nil
-	if v := reflect.ValueOf(x); !nothing {
-		switch v.Kind() {
-		case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
-			nothing = v.IsNil()
-		}
+	there := x != nil
+	switch v := reflect.ValueOf(x); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		there = !v.IsNil()
 	}
-	return That(!nothing, "%s is nil, want %s", name, want)
+	return That(there, "%s is nil, want %s", name, want)
 }
 
 // Context wants a context that is there, on behalf of a package.

@@ -20,6 +20,10 @@ const (
 func (e *explorer) replaced() (tries []try) {
 	t, best := e.Target, e.found.modes[0]
 	before, reach, leads := t.lacks(best.u), t.reach(best.u), t.leads()
+	all := make([]int, len(t.demoed))
+	for d := range all {
+		all[d] = d
+	}
 	type push struct {
 		u      []float64 // the best mode without an explanation
 		lost   []int     // demonstrated states that it explained
@@ -28,13 +32,8 @@ func (e *explorer) replaced() (tries []try) {
 	var pushes []push
 	for _, given := range best.givable() {
 		u := given.zeroed(best.u)
-		var lost, from []int
-		for d, lack := range t.lacks(u) {
-			if lack > before[d]+missed {
-				lost, from = append(lost, d), append(from, t.demoed[d])
-			}
-		}
-		for _, reward := range t.unknownRewards(leads, from) {
+		lost := t.stillLost(u, before, all)
+		for _, reward := range t.rewardsOf(lost, leads) {
 			pushes = append(pushes, push{u, lost, reward})
 		}
 	}
@@ -80,15 +79,20 @@ func (t *Target) stillLost(u, before []float64, states []int) (lost []int) {
 	return lost
 }
 
-// pushNext goes on where what was given up explained several states: of all rewards it pushes the one that explains one
-// more of those that are lost by the shortest way, and holds it, too. It returns nil if there is none.
-func (t *Target) pushNext(u []float64, held [][]float64, before []float64, lost []int, leads [][]int32,
-	reach float64) (nearest []float64, holds [][]float64) {
+// rewardsOf returns the unknown rewards that some demonstrated states lead to.
+func (t *Target) rewardsOf(lost []int, leads [][]int32) []int {
 	var from []int
 	for _, d := range lost {
 		from = append(from, t.demoed[d])
 	}
-	for _, reward := range t.unknownRewards(leads, from) {
+	return t.unknownRewards(leads, from)
+}
+
+// pushNext goes on where what was given up explained several states: of all rewards it pushes the one that explains one
+// more of those that are lost by the shortest way, and holds it, too. It returns nil if there is none.
+func (t *Target) pushNext(u []float64, held [][]float64, before []float64, lost []int, leads [][]int32,
+	reach float64) (nearest []float64, holds [][]float64) {
+	for _, reward := range t.rewardsOf(lost, leads) {
 		direction := t.push(reward)
 		length := floats.Norm(direction, 2)
 		for _, h := range held {

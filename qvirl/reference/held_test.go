@@ -46,11 +46,7 @@ func passing(t testing.TB, places int) *irl.Problem {
 			p.Demos = append(p.Demos, mdp.Step{State: second})
 		}
 	}
-	var err error
-	if p.MDP, err = mdp.New(len(mean), 3, rows, nil); err != nil {
-		t.Fatal(err)
-	}
-	p.Prior = irl.DiagonalPrior(mean, std)
+	complete(t, p, rows, mean, std)
 	return p
 }
 
@@ -145,11 +141,7 @@ func TestTwoRewardsInPlaceOfOne(t *testing.T) {
 		}
 		mean[detour], std[detour] = -3, 0.9
 	}
-	var err error
-	if p.MDP, err = mdp.New(len(mean), 3, rows, nil); err != nil {
-		t.Fatal(err)
-	}
-	p.Prior = irl.DiagonalPrior(mean, std)
+	complete(t, p, rows, mean, std)
 	target, found := searched(t, p)
 	got := map[[places]bool]bool{}
 	for _, o := range found {

@@ -49,12 +49,18 @@ func detours(t testing.TB, places, length int) *irl.Problem {
 			p.Demos = append(p.Demos, mdp.Step{State: begin})
 		}
 	}
+	complete(t, p, rows, mean, std)
+	return p
+}
+
+// complete gives a problem its MDP, of the rows of all states and actions, and its prior.
+func complete(t testing.TB, p *irl.Problem, rows [][]mdp.Transition, mean, std []float64) {
+	t.Helper()
 	var err error
-	if p.MDP, err = mdp.New(places*size, 2, rows, nil); err != nil {
+	if p.MDP, err = mdp.New(len(mean), len(rows)/len(mean), rows, nil); err != nil {
 		t.Fatal(err)
 	}
 	p.Prior = irl.DiagonalPrior(mean, std)
-	return p
 }
 
 // secondShare returns the probability of the detour that the second road is the better one, by quadrature over the sums

@@ -51,7 +51,7 @@ func coarse(rounding float64) string {
 // difference.
 func CheckResolution(p *irl.Problem) error {
 	horizon := 1 / (1 - p.Discount)
-	largest := math.Max(floats.Max(p.Prior.Mean), -floats.Min(p.Prior.Mean))
+	largest := floats.Norm(p.Prior.Mean, math.Inf(1))
 	if p.InfersBeta() || len(p.Demos) == 0 || !(p.Beta*largest*horizon > 1e9) { // far from where it matters
 		return nil
 	}
