@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +19,14 @@ func (s store) adopt(plan *Plan) error {
 		return nil
 	}
 	rows, record, err := ReadResults(s.dir)
-	if err != nil {
+	switch {
+	case err == nil:
+	case s.derived(): // the run was killed between the two files, or the disk was full
+		return nil
+	case errors.Is(err, errUnlike):
 		return err
+	default:
+		return fmt.Errorf("%w; restore it, or move %s and %s away and run again", err, RowsFile, RunFile)
 	}
 	if held(record) { // the record of another process, which had not written it yet
 		return nil
@@ -36,6 +43,19 @@ func (s store) adopt(plan *Plan) error {
 			"folder: %w", s.dir, err)
 	}
 	return nil
+}
+
+// derived reports whether all rows in rows.csv are those of the plan's units that the folder holds.
+func (s store) derived() bool {
+	rows, err := ReadRowsFile(filepath.Join(s.dir, RowsFile))
+	held := map[Row]bool{}
+	for _, u := range s.plan.Units {
+		own, _ := ReadRowsFile(s.path(u.Unit, u.Key, ".csv")) // rows that are not there are held by no unit
+		for _, row := range own {
+			held[row] = true
+		}
+	}
+	return err == nil && !slices.ContainsFunc(rows, func(row Row) bool { return !held[row] })
 }
 
 // lacks reports whether there is no file of a unit, not even a damaged one.

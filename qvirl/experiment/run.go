@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -210,10 +211,10 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 // changes says of which methods the folder holds rows that depend on other settings, and whether it holds units that
 // the config has no more, and what follows from it.
 func (r *runner) changes() []string {
-	counts := map[string]int{}
+	counts, units := map[string]int{}, os.DirFS(filepath.Join(r.options.Out, UnitsDir))
 	for _, i := range slices.Concat(r.todo...) {
 		u := &r.plan.Units[i]
-		others, _ := filepath.Glob(filepath.Join(r.options.Out, UnitsDir, fileName(u.Name, keyPattern)+".json"))
+		others, _ := fs.Glob(units, fileName(u.Name, keyPattern)+".json")
 		if len(others) > 0 && !r.options.Anew {
 			counts[cmp.Or(u.Method, u.Name)]++
 		}

@@ -189,7 +189,8 @@ func (s store) rows(r *UnitRecord) ([]Row, error) {
 	path := s.path(r.Unit, r.Key, ".csv")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: the rows of a finished unit: %w", err)
+		return nil, fmt.Errorf("experiment: the rows of a finished unit: %w; restore them, or remove the .json beside "+
+			"them, and compute the unit again", err)
 	}
 	if digest(text) != r.SHA256 {
 		return nil, fmt.Errorf("experiment: %s was changed or damaged after it was written; remove it with the .json "+

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // TestOnlyWhatChangedIsComputed: another setting of one method, and more worlds, in a folder that holds results.
 func TestOnlyWhatChangedIsComputed(t *testing.T) {
-	dir, said := t.TempDir(), ""
+	dir, said := filepath.Join(t.TempDir(), "[seeds] 1*"), "" // whose name is no pattern
 	run := func(c fakeConfig, units int32) {
 		t.Helper()
 		calls.Store(0)
@@ -60,12 +61,13 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 		}
 	}
 	run(fakeConfig{Worlds: 14, Chunk: 7}, 0)
-	stored, err := filepath.Glob(filepath.Join(dir, UnitsDir, "a-*"))
+	units := filepath.Join(dir, UnitsDir)
+	stored, err := fs.Glob(os.DirFS(units), "a-*")
 	if err != nil || len(stored) == 0 {
 		t.Fatalf("%d files of a, error %v", len(stored), err)
 	}
-	for _, path := range stored { // as units of b that are computed beside published results
-		if err := os.Remove(path); err != nil {
+	for _, name := range stored { // as units of b that are computed beside published results
+		if err := os.Remove(filepath.Join(units, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,6 +139,32 @@ func TestRunBetweenTwoFilesOfAnother(t *testing.T) {
 	})
 	if _, err := Run(t.Context(), plan, Options{Out: dir, Shard: Shard{2, 2}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRowsWithoutARecord: a run that was killed between the two files, or met a full disk, is gone on with; rows that
+// would be lost are not.
+func TestRowsWithoutARecord(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"missing": os.Remove,
+		"damaged": func(path string) error { return os.Truncate(path, 100) },
+	} {
+		dir := t.TempDir()
+		if _, err := Run(t.Context(), fake(config), Options{Out: dir, Shard: Shard{1, 2}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := damage(filepath.Join(dir, RunFile)); err != nil {
+			t.Fatal(err)
+		}
+		other := fake(fakeConfig{Worlds: 14, Chunk: 2, Offset: 1})
+		if _, err := Run(t.Context(), other, Options{Out: dir}); err == nil ||
+			!strings.Contains(err.Error(), "move rows.csv and run.json away") {
+			t.Errorf("%s: rows of other settings: error %v", name, err)
+		}
+		if record, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil || !record.Complete ||
+			read(t, dir, RowsFile) != whole(t) {
+			t.Errorf("%s: error %v, or rows differ", name, err)
+		}
 	}
 }
 
@@ -242,7 +270,7 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		want   string
 	}{
 		"changed rows": {func(u string) error { return os.WriteFile(u+".csv", []byte("x"), 0o644) }, "was changed"},
-		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "a-worlds-0002"},
+		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "remove the .json beside"},
 		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
 			"is damaged: unexpected end of JSON input; remove it"},
 	} {
