@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +27,10 @@ import (
 const sameMoment = time.Second
 
 // Main runs a command line with the program's arguments on what kernel-setup installed, and ends the program. The first
-// of EndingSignals cancels the command's context; another one, not at the same moment, ends the program at once.
+// of EndingSignals cancels the command's context; another one, not at the same moment, ends the program at once. Work
+// goes on where nobody reads its progress any more.
 func Main(root *cobra.Command) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writes fail in its place
 	if err := UseInstallation(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
@@ -92,7 +96,8 @@ func EndSoon(ctx context.Context, stderr io.Writer, unclaim func(), explain func
 }
 
 // Execute runs a command line and returns the exit status: 0, 1 after an error, that of StatusInterrupted after an
-// interruption. Results go to stdout, progress and errors to stderr.
+// interruption, and that of SIGPIPE where results went to a pipe whose reader closed it, of which nobody need be told.
+// Results go to stdout, progress and errors to stderr.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true // errors are written here, once
 	checkArguments(root)
@@ -109,6 +114,8 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(results.err, syscall.EPIPE) && errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE)
 	case errors.Is(err, context.Canceled):
 		tellInterrupted(ctx, stderr, err)
 		return StatusInterrupted(ctx)

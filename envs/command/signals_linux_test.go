@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// roleVariable makes the test program play a part of TestGoRunTakesItsProgramAlong.
-const roleVariable = "COMMAND_TEST_ROLE"
+// roleVariable makes the test program play a part of a test, and storeVariable names the file that it writes.
+const roleVariable, storeVariable = "COMMAND_TEST_ROLE", "COMMAND_TEST_STORE"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -41,6 +41,15 @@ func TestMain(m *testing.M) {
 			fmt.Println("ready")
 			<-cmd.Context().Done()
 			return cmd.Context().Err()
+		}})
+	case "results", "progress": // to where nobody reads
+		Main(&cobra.Command{Use: "writes", RunE: func(cmd *cobra.Command, _ []string) error {
+			to := Unwatched(cmd)
+			if os.Getenv(roleVariable) == "results" {
+				to = cmd.OutOrStdout()
+			}
+			fmt.Fprintln(to, "a line")
+			return os.WriteFile(os.Getenv(storeVariable), nil, 0o644)
 		}})
 	case "main": // stores something when it is asked to end
 		Main(&cobra.Command{Use: "main", RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,6 +91,34 @@ func TestStatusesTellTheSignal(t *testing.T) {
 		_ = program.Wait() // fails, with the status
 		if got := program.ProcessState.ExitCode(); got != want {
 			t.Errorf("%v: status %d, want %d", s, got, want)
+		}
+	}
+}
+
+// TestWorkOutlivesItsReader: what it stores is stored, and only results that nobody reads tell by the status.
+func TestWorkOutlivesItsReader(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for role, want := range map[string]int{"results": 141, "progress": 0} {
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader.Close()
+		stored := filepath.Join(t.TempDir(), "stored")
+		program := exec.Command(self)
+		program.Env = append(os.Environ(), roleVariable+"="+role, storeVariable+"="+stored)
+		var said strings.Builder
+		program.Stdout, program.Stderr = writer, &said
+		_ = program.Run() // fails, with the status
+		writer.Close()
+		if got := program.ProcessState.ExitCode(); got != want || said.Len() > 0 {
+			t.Errorf("%s: status %d, want %d; it says %q", role, got, want, &said)
+		}
+		if _, err := os.Stat(stored); err != nil {
+			t.Errorf("%s: %v", role, err)
 		}
 	}
 }
