@@ -159,7 +159,7 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 	c.ReuseRecord = true
 	first, err := c.Read()
 	if err != nil || !slices.Equal(first, header) {
-		return nil, fmt.Errorf("experiment: %s, line 1: the header is not %q", file,
+		return nil, fmt.Errorf("experiment: %s, line 1: the header is %q, not %q", file, strings.Join(first, ","),
 			strings.Join(header, ","))
 	}
 	if text[len(text)-1] != '\n' { // a number that was cut off would look like another one

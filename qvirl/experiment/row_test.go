@@ -51,18 +51,19 @@ func TestColumnsAreFixed(t *testing.T) {
 func TestBadRowFiles(t *testing.T) {
 	const head = "experiment,environment,method,variant,demos,seed,metric,value,commit\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":          {"", "line 1"},
-		"other header":   {"experiment,environment,method,demos,seed,value,metric\n", "line 1"},
-		"cut-off number": {head + "e,w,m,,5,1,x,0.25,\ne,w,m,,5,2,x,0.2", "line 3: the last line is cut off"},
-		"missing field":  {head + "e,w,m,,5,1,x\n", "line 2"},
-		"NaN":            {head + "e,w,m,,5,1,x,NaN,\n", "line 2: value of x for m, seed 1, is not a number"},
-		"no number":      {head + "e,w,m,,5,1,x,0.2.5,\n", `line 2: value "0.2.5"`},
-		"negative seed":  {head + "e,w,m,,5,-1,x,1,\n", `line 2: seed "-1"`},
-		"negative demos": {head + "e,w,m,,-5,1,x,1,\n", "line 2: demos = -5"},
-		"odd name":       {head + "e,w,\"m,\nn\",,5,1,x,1,\n", "line 2: method"},
-		"odd variant":    {head + "e,w,m,lambda,5,1,x,1,\n", `line 2: variant "lambda"`},
-		"odd commit":     {head + "e,w,m,,5,1,x,1,today\n", "line 2: variant"},
-		"binary":         {head + "\x00\x01\"\n", "line 2"},
+		"empty":           {"", "line 1"},
+		"other header":    {"experiment,environment,method,demos,seed,value,metric\n", "line 1"},
+		"a spreadsheet's": {"\xef\xbb\xbf" + head, `the header is "\ufeffexperiment,`},
+		"cut-off number":  {head + "e,w,m,,5,1,x,0.25,\ne,w,m,,5,2,x,0.2", "line 3: the last line is cut off"},
+		"missing field":   {head + "e,w,m,,5,1,x\n", "line 2"},
+		"NaN":             {head + "e,w,m,,5,1,x,NaN,\n", "line 2: value of x for m, seed 1, is not a number"},
+		"no number":       {head + "e,w,m,,5,1,x,0.2.5,\n", `line 2: value "0.2.5"`},
+		"negative seed":   {head + "e,w,m,,5,-1,x,1,\n", `line 2: seed "-1"`},
+		"negative demos":  {head + "e,w,m,,-5,1,x,1,\n", "line 2: demos = -5"},
+		"odd name":        {head + "e,w,\"m,\nn\",,5,1,x,1,\n", "line 2: method"},
+		"odd variant":     {head + "e,w,m,lambda,5,1,x,1,\n", `line 2: variant "lambda"`},
+		"odd commit":      {head + "e,w,m,,5,1,x,1,today\n", "line 2: variant"},
+		"binary":          {head + "\x00\x01\"\n", "line 2"},
 	} {
 		_, err := ParseRows([]byte(c.text), "dir/rows.csv")
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "dir/rows.csv") {

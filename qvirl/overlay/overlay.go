@@ -26,6 +26,7 @@ func Read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // the byte-order mark of UTF-8, which editors may write
 	var fields map[string]json.RawMessage
 	if err := JSON(&fields, text); err != nil {
 		return nil, OfFile(path, err)

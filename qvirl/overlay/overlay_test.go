@@ -27,7 +27,8 @@ func (c config) Validate() error {
 func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	for text, want := range map[string]string{
-		`{"Training": {"Steps": 3}}`:    "",
+		`{"Training": {"Steps": 3}}`:                  "",
+		"\xef\xbb\xbf" + `{"Training": {"Steps": 3}}`: "",
 		``:                              "want a JSON object",
 		`null`:                          "want a JSON object",
 		`{"rate": 3`:                    "config: it ends before its JSON object does: a brace",
