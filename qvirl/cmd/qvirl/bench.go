@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/process"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -190,6 +192,7 @@ func benchProcess(ctx context.Context, size, name string, o benchOptions) (*cost
 	}
 	var text, complaint bytes.Buffer
 	child.Stdout, child.Stderr = &text, &complaint
+	process.EndWithParent(child, syscall.SIGKILL) // its measurements have no reader then
 	began, one := time.Now(), &cost.Cost{}
 	if err := child.Run(); err != nil {
 		return nil, errors.Join(limited.Err(), err, errors.New(strings.TrimSpace(complaint.String())))
