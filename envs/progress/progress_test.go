@@ -98,19 +98,21 @@ func TestWritings(t *testing.T) {
 	}
 }
 
-// A shorter line leaves nothing of a longer one, and a note takes the place of the bar.
+// A shorter line leaves nothing of a longer one, nor does one that the terminal is too narrow for, and a note takes the
+// place of the bar.
 func TestTerminalRewrites(t *testing.T) {
 	var out bytes.Buffer
 	d := &terminal{w: &out, rewrites: true}
 	d.event(Event{Kind: Started, Unit: "a long name"})
 	d.event(Event{Kind: Progressed, Unit: "dropped", Fraction: 1}) // too soon
 	d.event(Event{Kind: UnitFinished, Unit: "b", Notes: []string{"a note"}})
-	if got := out.String(); !strings.Contains(got, "a long name\r\x1b[K") ||
-		!strings.Contains(got, "  b\r\x1b[Knote: b: a note\n") || strings.Contains(got, "dropped") {
+	if got := out.String(); !strings.Contains(got, "\x1b[?7l[····") ||
+		!strings.Contains(got, "a long name\x1b[?7h\r\x1b[K") ||
+		!strings.Contains(got, "  b\x1b[?7h\r\x1b[Knote: b: a note\n") || strings.Contains(got, "dropped") {
 		t.Errorf("written: %q", got)
 	}
 	d.event(Event{Kind: Finished, Fraction: 1, Elapsed: 125})
-	if !strings.HasSuffix(out.String(), "done in 2 min 05 s\n") {
+	if !strings.HasSuffix(out.String(), "done in 2 min 05 s\x1b[?7h\n") {
 		t.Errorf("the end: %q", out.String())
 	}
 }

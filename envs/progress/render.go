@@ -77,8 +77,14 @@ func (t *terminal) event(e Event) {
 	}
 }
 
-// Rewrite replaces the line that a terminal's cursor is in. Other text can take the place of an empty one.
-func Rewrite(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K"+line) }
+// Rewrite replaces the line that a terminal's cursor is in. Other text can take the place of an empty one. The terminal
+// cuts off what does not fit: of a line that it wrapped, the next call would replace the last part alone.
+func Rewrite(w io.Writer, line string) {
+	if line != "" {
+		line = "\x1b[?7l" + line + "\x1b[?7h" // wrapping off, and on again
+	}
+	fmt.Fprint(w, "\r\x1b[K"+line)
+}
 
 // text is what all writings say, in parts with a separator between them.
 func (e Event) text(separator string) string {
