@@ -96,35 +96,30 @@ func blocks(m Image) []int {
 	return []int{16, 128, 2048}
 }
 
-// chunkStates is the number of states that one processor goes through at a time, after the networks.
-const chunkStates = 256
-
 // Predict returns the model's opinion on n observations, in the environment's units [n, observation].
 func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
-	predict, actions, size := f.predictor(), f.spec.Actions, f.spec.Actions*f.learner.objective.Networks()[0].Outputs
-	all := len(observations) / f.spec.Observation * actions
+	all, from := len(observations)/f.spec.Observation*f.spec.Actions, 0
 	p := &Prediction{Own: make([]float32, all), Values: make([]float32, all)}
-	if p.LogProbs = p.Own; f.calibration != nil {
-		p.LogProbs = make([]float32, all)
-	}
-	from := 0
-	var chunks sync.WaitGroup // at work while the networks see the next block
-	err := f.eachBlock(observations, func(outputs []float32) {
-		for chunk := range slices.Chunk(outputs, chunkStates*size) {
-			to := from + len(chunk)/size*actions
-			logProbs, own, values := p.LogProbs[from:to], p.Own[from:to], p.Values[from:to]
-			chunks.Go(func() {
-				predict(chunk, own, values)
-				if f.calibration != nil {
-					f.calibration.apply(logProbs, own)
-				}
-			})
+	var err error
+	if _, ok := f.Objective().(InGraph); ok && !f.plain(observations) {
+		err = f.eachBlock(observations, (*program).predict, func(figures [][]float32) {
+			copy(p.Own[from:], figures[0])
+			from += copy(p.Values[from:], figures[1])
+		})
+	} else {
+		predict, each := f.predictor(), f.Objective().Networks()[0].Outputs
+		err = f.eachBlock(observations, (*program).of, func(figures [][]float32) {
+			to := from + len(figures[0])/each
+			predict(figures[0], p.Own[from:to], p.Values[from:to])
 			from = to
-		}
-	})
-	chunks.Wait()
+		})
+	}
 	if err != nil {
 		return nil, err
+	}
+	if p.LogProbs = p.Own; f.calibration != nil {
+		p.LogProbs = make([]float32, all)
+		f.calibration.apply(p.LogProbs, p.Own)
 	}
 	return p, nil
 }
@@ -147,14 +142,22 @@ func (f *Fitted) parameter(name string) []float32 { return f.layout.find(name, f
 // Outputs returns what the first of the objective's networks puts out for n observations, in the environment's units
 // [n, observation]: [n, actions, Network.Outputs].
 func (f *Fitted) Outputs(observations []float32) (all []float32, err error) {
-	each := f.spec.Actions * f.learner.objective.Networks()[0].Outputs
+	each := f.spec.Actions * f.Objective().Networks()[0].Outputs
 	all = make([]float32, 0, len(observations)/f.spec.Observation*each)
-	err = f.eachBlock(observations, func(outputs []float32) { all = append(all, outputs...) })
+	err = f.eachBlock(observations, (*program).of, func(figures [][]float32) { all = append(all, figures[0]...) })
 	return all, err
 }
 
-// eachBlock has the outputs [n, actions, Network.Outputs] used that Outputs returns, some states at a time.
-func (f *Fitted) eachBlock(observations []float32, use func(outputs []float32)) error {
+// plain reports whether networks see so few observations in plain Go.
+func (f *Fitted) plain(observations []float32) bool {
+	return f.spec.Image == (Image{}) && len(observations) <= plainStates*f.spec.Observation
+}
+
+// eachBlock has arrays used that a program computes at states, [n, …] each, for some states at a time; of few ones the
+// outputs of a network are all that there is.
+func (f *Fitted) eachBlock(observations []float32,
+	compute func(p *program, trained, fixed, states *tensors.Tensor) ([][]float32, error),
+	use func(figures [][]float32)) error {
 	size := f.spec.Observation
 	if len(observations)%size != 0 {
 		return fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
@@ -165,10 +168,9 @@ func (f *Fitted) eachBlock(observations []float32, use func(outputs []float32)) 
 	if len(observations) == 0 {
 		return nil
 	}
-	network := f.learner.objective.Networks()[0]
-	e := &encoder{f.learner.config, size, f.spec.Actions, f.spec.Image}
-	if e.image == (Image{}) && len(observations) <= plainStates*size {
-		use(e.outputs(network, f.scale.Apply(observations), f.parameter))
+	if f.plain(observations) {
+		e := &encoder{f.learner.config, size, f.spec.Actions, f.spec.Image}
+		use([][]float32{e.outputs(f.Objective().Networks()[0], f.scale.Apply(observations), f.parameter)})
 		return nil
 	}
 	p, release, err := f.learner.inference(f)
@@ -190,26 +192,41 @@ func (f *Fitted) eachBlock(observations []float32, use func(outputs []float32)) 
 			return err
 		}
 		observations = observations[n*size:]
-		part, err := p.of(trained, fixed, states)
+		figures, err := compute(p, trained, fixed, states)
 		states.MustFinalizeAll()
 		if err != nil {
 			return err
 		}
-		use(part[:n*e.actions*network.Outputs])
+		for i, x := range figures {
+			figures[i] = x[:len(x)/block*n]
+		}
+		use(figures)
 	}
 	return nil
 }
 
 // of returns the outputs [runs, n, actions, outputs] of the first of the objective's networks at states.
-func (p *program) of(trained, fixed, states *tensors.Tensor) ([]float32, error) {
-	figures, err := training.Call("neural", "a prediction", p.outputs, trained, fixed, states)
+func (p *program) of(trained, fixed, states *tensors.Tensor) ([][]float32, error) {
+	return p.call(p.outputs, trained, fixed, states)
+}
+
+// predict returns what an objective that is InGraph says of the states, both [runs, n, actions].
+func (p *program) predict(trained, fixed, states *tensors.Tensor) ([][]float32, error) {
+	return p.call(p.predictions, trained, fixed, states)
+}
+
+// call returns what a program computes of parameters and states.
+func (p *program) call(exec *graph.Exec, trained, fixed, states *tensors.Tensor) ([][]float32, error) {
+	figures, err := training.Call("neural", "a prediction", exec, trained, fixed, states)
 	if err != nil {
 		return nil, err
 	}
-	defer figures[0].MustFinalizeAll()
-	out, err := tensors.CopyFlatData[float32](figures[0])
-	if err != nil {
-		return nil, fmt.Errorf("neural: reading a prediction: %w", err)
+	defer training.Finalize(figures...)
+	out := make([][]float32, len(figures))
+	for i, t := range figures {
+		if out[i], err = tensors.CopyFlatData[float32](t); err != nil {
+			return nil, fmt.Errorf("neural: reading a prediction: %w", err)
+		}
 	}
 	return out, nil
 }

@@ -57,10 +57,11 @@ func (h *heldOut) logLikelihood(p *program, v *vectors) ([]float64, error) {
 	actions := h.actions
 	for _, states := range h.states {
 		runs, n := states.Shape().Dim(0), states.Shape().Dim(1)
-		out, err := p.of(v.trained, v.fixed, states)
+		figures, err := p.of(v.trained, v.fixed, states)
 		if err != nil {
 			return nil, err
 		}
+		out := figures[0]
 		if means == nil {
 			means = make([]float64, runs)
 		}

@@ -69,6 +69,13 @@ func SoftMax(q *graph.Node, temperature float64) *graph.Node {
 	return graph.Add(greatest, graph.MulScalar(graph.Log(graph.ReduceSum(shifted, -1)), temperature))
 }
 
+// InGraph is an objective whose predictions of many states take long in plain Go, and are part of the graph.
+type InGraph interface {
+	Objective
+	// Predictions returns what the Predictor writes, both [runs, n, actions], of outputs [runs, n, actions, outputs].
+	Predictions(w *Weights, outputs *graph.Node) (logProbs, values *graph.Node)
+}
+
 // Unrolled is an objective that says how many steps of training one execution takes. For others it is several, which
 // saves time between them; a large graph costs more time to compile for each of them than that saves.
 type Unrolled interface {

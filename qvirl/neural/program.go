@@ -40,8 +40,9 @@ type program struct {
 	layout    *layout
 	shape     shape
 
-	step    *graph.Exec // see buildStep
-	outputs *graph.Exec // see buildOutputs
+	step        *graph.Exec // see buildStep
+	outputs     *graph.Exec // see buildOutputs
+	predictions *graph.Exec // see buildPredictions
 
 	terms []string // names of the terms, known once the step is built; a program has one user at a time
 }
@@ -73,6 +74,7 @@ func (p *program) Free() error {
 	return training.Guard("neural", "freeing a program", func() {
 		p.step.Finalize()
 		p.outputs.Finalize()
+		p.predictions.Finalize()
 	})
 }
 
@@ -81,6 +83,7 @@ func (p *program) build() error {
 	return training.Guard("neural", "building the training step", func() {
 		p.step = graph.MustNewExec(p.shape.on, p.buildStep).SetMaxCache(-1)
 		p.outputs = graph.MustNewExec(p.shape.on, p.buildOutputs).SetMaxCache(-1)
+		p.predictions = graph.MustNewExec(p.shape.on, p.buildPredictions).SetMaxCache(-1)
 	})
 }
 
@@ -147,6 +150,14 @@ func (p *program) gradient(loss Loss, parts []*graph.Node) *graph.Node {
 func (p *program) buildOutputs(inputs []*graph.Node) []*graph.Node {
 	w, _ := p.weights(inputs[0], inputs[1])
 	return []*graph.Node{w.Network(p.objective.Networks()[0].Name, inputs[2])}
+}
+
+// buildPredictions returns what an objective that is InGraph says of the outputs of buildOutputs.
+func (p *program) buildPredictions(inputs []*graph.Node) []*graph.Node {
+	w, _ := p.weights(inputs[0], inputs[1])
+	objective := p.objective.(InGraph)
+	logProbs, values := objective.Predictions(w, w.Network(objective.Networks()[0].Name, inputs[2]))
+	return []*graph.Node{logProbs, values}
 }
 
 // predictors returns the objective's for the parameters of each run.

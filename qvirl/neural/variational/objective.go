@@ -222,7 +222,11 @@ func (o Objective) unit(beta float64) float64 {
 
 // network returns the network's outputs [runs, n, actions, 2 + d] at states, in units of rewards.
 func (o Objective) network(w *neural.Weights, states *Node) *Node {
-	out := w.Network(network, states)
+	return o.inRewards(w, w.Network(network, states))
+}
+
+// inRewards returns the network's outputs in units of rewards.
+func (o Objective) inRewards(w *neural.Weights, out *Node) *Node {
 	if !o.PerBeta {
 		return out
 	}
@@ -268,6 +272,15 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 			logProbs, values = logProbs[c.Actions:], values[c.Actions:]
 		}
 	}
+}
+
+// Predictions implements neural.InGraph.
+func (o Objective) Predictions(w *neural.Weights, outputs *Node) (logProbs, mean *Node) {
+	v := newValues(o.inRewards(w, outputs), o.warp(w))
+	logs := graphs.LogActionProbs(v.mean, v.covariance(), Scalar(v.mean.Graph(), v.mean.DType(), w.Beta))
+	top := ReduceAndKeep(logs, ReduceMax, 1)
+	total := Add(top, Log(ReduceAndKeep(Exp(Sub(logs, top)), ReduceSum, 1)))
+	return Transpose(Sub(logs, total), 1, 2), Transpose(v.mean, 1, 2)
 }
 
 // logLikelihood returns Σ log p(a|s) [runs] over the expert transitions of a batch, given the values at their states.
