@@ -61,6 +61,25 @@ type Config struct {
 // Wrapper is a Gymnasium wrapper.
 type Wrapper = demo.Wrapper
 
+// ByID returns the config by which commands make an environment: that of [Atari] of its games, ALE/…, or the emulator's
+// own unless they are preprocessed, and those of highway-env, highway-…, with the module that registers them. All else
+// is the id.
+func ByID(id string, preprocessed bool) Config {
+	name := id[strings.LastIndex(id, ":")+1:] // without a module
+	switch {
+	case strings.HasPrefix(name, "ALE/") && preprocessed:
+		return Atari(id)
+	case strings.HasPrefix(name, "ALE/"):
+		return Config{ID: id, Imports: []string{"ale_py"}}
+	case strings.HasPrefix(name, "highway-"):
+		return Config{ID: id, Imports: []string{"highway_env"}}
+	}
+	return Config{ID: id}
+}
+
+// AtariHelp is what flags of commands are for, true unless they are given, that say whether games are preprocessed.
+const AtariHelp = "Atari games, ALE/…, in the usual preprocessing, 4 grey frames of 84×84; --atari=false: as they are"
+
 // Atari returns the config of an Atari game in the usual preprocessing, by Gymnasium's own wrappers: up to 30 steps of
 // nothing at an episode's beginning, every fourth frame, as the maximum of the last two, grey, 84×84, not scaled, in
 // stacks of 4. No action is repeated at random, and the actions are those that the game knows. Observations are uint8

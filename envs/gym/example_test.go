@@ -11,7 +11,7 @@ import (
 // Sixteen environments in two processes; it is not run here, for want of Python.
 func ExampleOpen() {
 	ctx, seeds, actions := context.Background(), make([]int64, 16), make([]int, 16)
-	// also Imports, Options, Wrappers; gym.Atari(id)
+	// also Imports, Options, Wrappers; gym.ByID(id, true) for what commands make of an id
 	pool, err := gym.Open(ctx, gym.Config{ID: "LunarLander-v3", Workers: 2, EnvsPerWorker: 8})
 	if err != nil {
 		log.Fatal(err)

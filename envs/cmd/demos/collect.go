@@ -46,9 +46,8 @@ file, it goes to FILE.partial.npz, or FILE.partial-2.npz and so on.
 With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for
 environments in which an episode follows from its seed and actions.`,
 		Example: `  demos collect CartPole-v1 --episodes 20 --out cartpole.npz
-  demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' \
-      --workers 2 --out highway.npz
-  demos collect ALE/Pong-v5 --atari --replay --episodes 1 --out pong.npz
+  demos collect highway-fast-v0 --option 'config={"vehicles_count": 10}' --workers 2 --out highway.npz
+  demos collect ALE/Pong-v5 --replay --episodes 1 --out pong.npz
   demos collect Moonbase-v0 --import moonbase --python-path ~/moonbase --out moonbase.npz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return collect(cmd, args[0], &o) },
@@ -63,7 +62,7 @@ environments in which an episode follows from its seed and actions.`,
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
 		"JSON")
 	command.AddPython(c, &o.python, &o.pythonPath)
-	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
+	f.BoolVar(&o.atari, "atari", true, gym.AtariHelp)
 	f.BoolVar(&o.replay, "replay", false, "store seeds and actions, from which a replay regenerates the observations")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")
@@ -77,10 +76,7 @@ environments in which an episode follows from its seed and actions.`,
 
 // config returns the pool's config that the flags ask for.
 func (o *collectOptions) config(id string) (gym.Config, error) {
-	c := gym.Config{ID: id}
-	if o.atari {
-		c = gym.Atari(id)
-	}
+	c := gym.ByID(id, o.atari)
 	c.Imports = append(c.Imports, o.imports...)
 	c.Workers, c.EnvsPerWorker = o.workers, o.envs
 	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled

@@ -118,7 +118,7 @@ func TestReplayedFrames(t *testing.T) {
 			t.Fatalf("%v: status %d, says\n%s%s", args, status, stdout, stderr)
 		}
 	}
-	must("[4 84 84] by replay of seeds and actions", "collect", "ALE/Pong-v5", "--atari", "--replay", "--episodes", "2",
+	must("[4 84 84] by replay of seeds and actions", "collect", "ALE/Pong-v5", "--replay", "--episodes", "2",
 		"--max-steps", "90", "--envs", "2", "--out", out)
 	if info, err := os.Stat(out); err != nil || info.Size() > 4000 {
 		t.Errorf("the file: %v (error %v)", info, err)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +26,7 @@ type environmentOptions struct {
 	env              string
 	imports, options []string
 	python           gym.ReplayOptions
+	atari            bool
 	maxSteps         int
 	stepTimeout      time.Duration
 }
@@ -38,6 +38,7 @@ func (o *environmentOptions) add(c *cobra.Command, use string) {
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in "+
 		"JSON")
+	f.BoolVar(&o.atari, "atari", true, gym.AtariHelp)
 	command.AddPython(c, &o.python.Python, &o.python.PythonPath)
 	f.IntVar(&o.maxSteps, "max-steps", 0, "end episodes of that environment after so many steps, if it has no "+
 		"shorter limit (default: its own limit)")
@@ -194,15 +195,9 @@ const poolSize = 16
 
 // config returns the config of a pool for a number of episodes.
 func (o *environmentOptions) config(episodes int) (gym.Config, error) {
-	c := gym.Config{ID: o.env}
-	if strings.HasPrefix(o.env, "ALE/") {
-		c = gym.Atari(o.env)
-	}
+	c := gym.ByID(o.env, o.atari)
 	c.Imports, c.Autoreset = append(c.Imports, o.imports...), gym.Disabled
 	c.Python, c.PythonPath = o.python.Python, o.python.PythonPath
-	if strings.HasPrefix(o.env, "highway-") {
-		c.Imports = append(c.Imports, "highway_env")
-	}
 	c.Workers = min(runtime.GOMAXPROCS(0), episodes)
 	c.EnvsPerWorker = max(1, min(poolSize, episodes)/c.Workers)
 	err := check.First(c.LimitTime(o.stepTimeout), c.SetOptions(o.options), c.LimitSteps(o.maxSteps))
