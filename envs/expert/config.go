@@ -115,9 +115,10 @@ type Config struct {
 	Best bool `json:"best,omitempty"`
 }
 
-// Default returns a config to begin with for any environment whose rewards are about one a step.
+// Default returns a config to begin with for any environment whose rewards are about one a step. In Atari games the
+// expert sees the console's memory, each byte and its last change.
 func Default(environment string) Config {
-	return Config{
+	c := Config{
 		Environment: environment, Environments: 16, Steps: 200_000, SegmentSteps: 20_000, Seed: 1,
 		Discount: 0.99, Beta: 1, RewardScale: 1,
 		Undisturbed: 4, EpsilonStart: 1, EpsilonEnd: 0.02, EpsilonSteps: 40_000,
@@ -126,6 +127,15 @@ func Default(environment string) Config {
 		TargetRate:    0.005,
 		CurveEpisodes: 16, EvaluationEpisodes: 100,
 	}
+	if made := gym.ByID(environment, true); made.Wrappers == nil {
+		c.Imports = made.Imports
+	} else {
+		c.Memory = &gym.Memory{Changes: 1}
+		for a := range 128 {
+			c.Memory.Addresses = append(c.Memory.Addresses, a)
+		}
+	}
+	return c
 }
 
 // LunarLander returns the config of the paper's expert of LunarLander-v3, which demonstrates at β = 3.
@@ -142,7 +152,6 @@ func LunarLander() Config {
 // slow, so it learns much from each step.
 func Highway() Config {
 	c := Default("highway-fast-v0")
-	c.Imports = []string{"highway_env"}
 	c.Steps, c.SegmentSteps, c.EpsilonSteps = 12_000, 1200, 3000
 	c.Discount, c.Beta = 0.95, 5
 	c.Replay, c.LearnAfter, c.GradientSteps, c.CurveEpisodes = 12_000, 320, 48, 4

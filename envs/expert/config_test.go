@@ -3,6 +3,7 @@ package expert
 import (
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,20 @@ func TestOptionsAreTheEnvironments(t *testing.T) {
 	want["obs_type"] = "ram"
 	if g, err := c.Gym(2); err != nil || !maps.Equal(g.Options, want) {
 		t.Errorf("of a game's memory %v, error %v, want %v", g.Options, err, want)
+	}
+}
+
+// Of an environment's id alone, an expert finds the module that registers it, and sees the memory of an Atari game.
+func TestDefaultsByID(t *testing.T) {
+	if c := Default("highway-v0"); !slices.Equal(c.Imports, []string{"highway_env"}) || c.Memory != nil {
+		t.Errorf("highway-v0: imports %q, memory %v", c.Imports, c.Memory)
+	}
+	c := Default("ALE/Breakout-v5")
+	if c.Memory == nil || len(c.Memory.Addresses) != 128 || c.Validate() != nil {
+		t.Fatalf("ALE/Breakout-v5: memory %v, error %v", c.Memory, c.Validate())
+	}
+	if shown := c.Shown(); shown.ID != c.Environment || len(shown.Wrappers) != 2 {
+		t.Errorf("those who learn from it see %+v", shown)
 	}
 }
 

@@ -40,7 +40,7 @@ func newTrain() *cobra.Command {
 		Long: `train makes an expert by QR-DQN and stores it in FILE.npz, with its config, learning curve and evaluation
 in FILE.json. lunarlander and highway are the paper's two; those of the Atari games pong and
 spaceinvaders see the console's memory, and demonstrate on the screen (demonstrate --replay). For another
-environment, give its Gymnasium id.
+environment, give its Gymnasium id; of another Atari game, too, the expert sees the memory.
 
 While it trains, the run is stored in FILE.run.npz. After an interruption the same command goes on from there, and
 ends with the same expert. The file is removed at the end.
