@@ -127,13 +127,13 @@ func Default(environment string) Config {
 		TargetRate:    0.005,
 		CurveEpisodes: 16, EvaluationEpisodes: 100,
 	}
-	if made := gym.ByID(environment, true); made.Wrappers == nil {
-		c.Imports = made.Imports
-	} else {
-		c.Memory = &gym.Memory{Changes: 1}
-		for a := range 128 {
-			c.Memory.Addresses = append(c.Memory.Addresses, a)
-		}
+	if !gym.IsAtari(environment) {
+		c.Imports = gym.ByID(environment, false).Imports
+		return c
+	}
+	c.Memory = &gym.Memory{Changes: 1}
+	for a := range 128 {
+		c.Memory.Addresses = append(c.Memory.Addresses, a)
 	}
 	return c
 }

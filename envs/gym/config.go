@@ -65,17 +65,22 @@ type Wrapper = demo.Wrapper
 // own unless they are preprocessed, and those of highway-env, highway-…, with the module that registers them. All else
 // is the id.
 func ByID(id string, preprocessed bool) Config {
-	name := id[strings.LastIndex(id, ":")+1:] // without a module
 	switch {
-	case strings.HasPrefix(name, "ALE/") && preprocessed:
+	case IsAtari(id) && preprocessed:
 		return Atari(id)
-	case strings.HasPrefix(name, "ALE/"):
+	case IsAtari(id):
 		return Config{ID: id, Imports: []string{"ale_py"}}
-	case strings.HasPrefix(name, "highway-"):
+	case strings.HasPrefix(withoutModule(id), "highway-"):
 		return Config{ID: id, Imports: []string{"highway_env"}}
 	}
 	return Config{ID: id}
 }
+
+// IsAtari reports whether an id is that of an Atari game, ALE/….
+func IsAtari(id string) bool { return strings.HasPrefix(withoutModule(id), "ALE/") }
+
+// withoutModule returns an id, "module:name" or "name", as its name.
+func withoutModule(id string) string { return id[strings.LastIndex(id, ":")+1:] }
 
 // AtariHelp is what flags of commands are for, true unless they are given, that say whether games are preprocessed.
 const AtariHelp = "Atari games, ALE/…, in the usual preprocessing, 4 grey frames of 84×84; --atari=false: as they are"

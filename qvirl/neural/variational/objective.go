@@ -278,9 +278,7 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 func (o Objective) Predictions(w *neural.Weights, outputs *Node) (logProbs, mean *Node) {
 	v := newValues(o.inRewards(w, outputs), o.warp(w))
 	logs := graphs.LogActionProbs(v.mean, v.covariance(), Scalar(v.mean.Graph(), v.mean.DType(), w.Beta))
-	top := ReduceAndKeep(logs, ReduceMax, 1)
-	total := Add(top, Log(ReduceAndKeep(Exp(Sub(logs, top)), ReduceSum, 1)))
-	return Transpose(Sub(logs, total), 1, 2), Transpose(v.mean, 1, 2)
+	return Transpose(LogSoftmax(logs, 1), 1, 2), Transpose(v.mean, 1, 2)
 }
 
 // logLikelihood returns Σ log p(a|s) [runs] over the expert transitions of a batch, given the values at their states.
