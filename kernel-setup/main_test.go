@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,18 +49,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func TestHelpIsNarrow(t *testing.T) {
-	commandtest.HelpIsNarrow(t, newRoot(), func(t *testing.T, args ...string) (status int, stdout, stderr string) {
-		var out bytes.Buffer
-		root := newRoot()
-		root.SetArgs(args)
-		root.SetOut(&out)
-		if err := root.ExecuteContext(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return 0, out.String(), ""
-	})
-}
+func TestHelpIsNarrow(t *testing.T) { commandtest.HelpIsNarrow(t, newRoot) }
 
 // child is the test program in one of the roles above.
 func child(t *testing.T, role string) command {

@@ -20,6 +20,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/irl/irltest"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/zoo"
 )
@@ -37,15 +38,7 @@ func paperProblem(t testing.TB, seed uint64) *irl.Problem {
 // fit fits one problem.
 func fit(t testing.TB, c Config, p *irl.Problem) *Posterior {
 	t.Helper()
-	m, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	posteriors, err := m.Fit(t.Context(), []*irl.Problem{p}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return posteriors[0].(*Posterior)
+	return irltest.Fit[*Posterior](t, p)(New(c))[0]
 }
 
 func withLambda(lambda float64) Config {

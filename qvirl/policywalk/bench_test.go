@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/irl/irltest"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -24,7 +25,7 @@ func BenchmarkFit3x3(b *testing.B) {
 		b.Run(m.Name(), func(b *testing.B) {
 			var d mcmc.Diagnostics
 			for b.Loop() {
-				switch p := fit(b, m, problem)[0].(type) {
+				switch p := irltest.Fit[irl.Posterior](b, problem)(m, nil)[0].(type) {
 				case *Posterior:
 					d = p.Diagnostics().Diagnostics
 				case *valuewalk.Posterior:

@@ -18,6 +18,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/irl/irltest"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -29,26 +30,9 @@ func precise(sweeps int) Config {
 	return c
 }
 
-func fit(t testing.TB, m irl.Method, problems ...*irl.Problem) []irl.Posterior {
-	t.Helper()
-	posteriors, err := m.Fit(context.Background(), problems, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return posteriors
-}
-
 func walk(t testing.TB, c Config, problems ...*irl.Problem) []*Posterior {
 	t.Helper()
-	m, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []*Posterior
-	for _, p := range fit(t, m, problems...) {
-		out = append(out, p.(*Posterior))
-	}
-	return out
+	return irltest.Fit[*Posterior](t, problems...)(New(c))
 }
 
 // estimate returns the mean of f over the chains' draws and its Monte Carlo standard error, by their effective size.
@@ -199,11 +183,7 @@ func TestValueWalk(t *testing.T) {
 	posterior := walk(t, precise(30000), p)[0]
 	c := valuewalk.Default()
 	c.Samples, c.MaxIterations, c.MinESS = 20000, 20000, math.MaxFloat64
-	m, err := valuewalk.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := fit(t, m, p)[0].(*valuewalk.Posterior)
+	other := irltest.Fit[*valuewalk.Posterior](t, p)(valuewalk.New(c))[0]
 	moved := 0.0
 	for s := range 9 {
 		for what, pair := range map[string][2][][]float64{

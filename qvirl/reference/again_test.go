@@ -100,7 +100,7 @@ func rowMarginals(rooms, few int) (mean, std []float64) {
 // other.
 func TestAllAtOnce(t *testing.T) {
 	for rooms, few := range map[int]int{4: 2, 6: 4} { // all are worth it with probability 0.07 and 0.77
-		post := fit(t, Default(), row(t, rooms, few))[0].(*Posterior)
+		post := fit(t, Default(), row(t, rooms, few))[0]
 		if ok, reason := post.Convergence(); !ok || post.Diagnostics().Modes < 2 {
 			t.Errorf("%d rooms: %d modes, converged: %v, %s", rooms, post.Diagnostics().Modes, ok, reason)
 		}
@@ -119,7 +119,7 @@ func TestAllAtOnce(t *testing.T) {
 // they hold none, or soon after, they go on.
 func TestChainsBeginAnew(t *testing.T) {
 	p := row(t, 4, 2)
-	samples := fit(t, Default(), p)[0].(*Posterior).Posterior
+	samples := fit(t, Default(), p)[0].Posterior
 	_, err := mcmc.Fit(t.Context(), []*irl.Problem{p}, nil, func(ctx context.Context, p *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
 		j, err := newJoint(Default(), p, job, nil)

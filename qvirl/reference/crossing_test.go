@@ -183,7 +183,7 @@ func TestFindsBothRationalities(t *testing.T) {
 		want := shareAbove(p, 0)
 		c := Default()
 		c.Seed = uint64(seed)
-		post := fit(t, c, p)[0].(*Posterior)
+		post := fit(t, c, p)[0]
 		ok, reason := post.Convergence()
 		betas := slices.Sorted(slices.Values(post.Samples().Beta))
 		share := 1 - stat.CDF(p.Beta, stat.Empirical, betas, nil)
@@ -205,7 +205,7 @@ func TestImprobableLargeBeta(t *testing.T) {
 	}
 	p := &irl.Problem{MDP: m, Prior: irl.DiagonalPrior([]float64{0, 0, 0, 0, 7.5}, []float64{0, 0, 1, 1.2, 0}),
 		Discount: 0.9, Beta: 1, BetaLogStd: 1.5, Demos: make([]mdp.Step, 20)}
-	post := fit(t, Default(), p)[0].(*Posterior)
+	post := fit(t, Default(), p)[0]
 	if ok, reason := post.Convergence(); !ok || !strings.Contains(reason, "few large values") {
 		t.Errorf("converged: %v, %s", ok, reason)
 	}

@@ -184,7 +184,7 @@ func TestExplanationsBehindGatesAreSampled(t *testing.T) {
 		p, first := together(t, parts...)
 		config := Default()
 		config.Seed = c.seed
-		got := fit(t, config, p)[0].(*Posterior)
+		got := fit(t, config, p)[0]
 		if ok, reason := got.Convergence(); !ok {
 			t.Errorf("%+v: not converged: %s", c, reason)
 		}

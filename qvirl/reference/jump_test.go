@@ -117,7 +117,7 @@ func TestChainsTurnRings(t *testing.T) {
 
 // TestExplanationsAreStored: a posterior says of its explanations what it said before it was stored.
 func TestExplanationsAreStored(t *testing.T) {
-	post := fit(t, Default(), detours(t, 1, 3))[0].(*Posterior)
+	post := fit(t, Default(), detours(t, 1, 3))[0]
 	_, want := post.Convergence()
 	if !strings.Contains(want, "2 explanations") {
 		t.Fatalf("%s, want 2 explanations", want)

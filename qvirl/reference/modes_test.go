@@ -163,7 +163,7 @@ func TestChainsJumpBetweenModes(t *testing.T) {
 		places, length := shape[0], shape[1]
 		c := Default()
 		c.Seed = uint64(seed)
-		post := fit(t, c, detours(t, places, length))[0].(*Posterior)
+		post := fit(t, c, detours(t, places, length))[0]
 		ok, reason := post.Convergence()
 		for place := range places {
 			first := place*(3+2*length) + 3

@@ -166,7 +166,7 @@ func TestChainsJumpInWholePlaces(t *testing.T) {
 	c := Default()
 	c.MaxIterations = 50_000 // with jumps in all places, or in one reward, at a time, 200,000 did not suffice
 	p := sideBySide(t, needle(t, rooms, threshold, demos), places)
-	post := fit(t, c, p)[0].(*Posterior)
+	post := fit(t, c, p)[0]
 	if ok, reason := post.Convergence(); !ok {
 		t.Errorf("not converged: %s", reason)
 	}
@@ -220,7 +220,7 @@ func TestModesThatAreClose(t *testing.T) {
 	if p.MDP, err = mdp.New(tied+1, 2, rows, nil); err != nil {
 		t.Fatal(err)
 	}
-	post := fit(t, Default(), p)[0].(*Posterior)
+	post := fit(t, Default(), p)[0]
 	if ok, reason := post.Convergence(); !ok {
 		t.Errorf("not converged: %s", reason)
 	}

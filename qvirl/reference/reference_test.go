@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/irl/irltest"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/summary"
 )
@@ -91,17 +92,9 @@ func prepared(t *testing.T, c Config, p *irl.Problem) *sampling {
 	return s
 }
 
-func fit(t testing.TB, c Config, problems ...*irl.Problem) []irl.Posterior {
+func fit(t testing.TB, c Config, problems ...*irl.Problem) []*Posterior {
 	t.Helper()
-	m, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	posts, err := m.Fit(context.Background(), problems, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return posts
+	return irltest.Fit[*Posterior](t, problems...)(New(c))
 }
 
 // expectExact compares a sampled posterior with quadrature: each number within 4 Monte Carlo standard errors, and 0.003
@@ -162,7 +155,7 @@ func TestSamplesAreReproducible(t *testing.T) {
 	draws := func(seed uint64, problems ...*irl.Problem) []float64 {
 		c.Seed = seed
 		posts := fit(t, c, problems...)
-		return posts[len(posts)-1].(*Posterior).Rewards().RawMatrix().Data
+		return posts[len(posts)-1].Rewards().RawMatrix().Data
 	}
 	alone := draws(4, p)
 	if !slices.Equal(alone, draws(4, p)) {
@@ -220,7 +213,7 @@ func TestShortChainsSaySo(t *testing.T) {
 		c := Default()
 		c.Samples, c.MinESS = 200, 180
 		limit(&c)
-		post := fit(t, c, p)[0].(*Posterior)
+		post := fit(t, c, p)[0]
 		ok, reason := irl.Converged(post)
 		if ok || !strings.Contains(reason, "mcmc: ") {
 			t.Errorf("too few %s: converged: %s", what, reason)
@@ -304,7 +297,7 @@ func TestBadConfigs(t *testing.T) {
 func TestNothingDemonstrated(t *testing.T) {
 	for name, p := range small(t) {
 		p.Demos = nil
-		post := fit(t, Default(), p)[0].(*Posterior)
+		post := fit(t, Default(), p)[0]
 		if ok, reason := post.Convergence(); !ok {
 			t.Errorf("%s: %s", name, reason)
 		}
@@ -339,7 +332,7 @@ func TestRoundingIsSaid(t *testing.T) {
 		p := *small(t)["no demonstrations"]
 		p.Demos = []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 1}}
 		p.Prior, p.Beta = irl.IndependentPrior(2, c.mean, c.std), 2/c.std
-		ok, reason := fit(t, Default(), &p)[0].(*Posterior).Convergence()
+		ok, reason := fit(t, Default(), &p)[0].Convergence()
 		if ok != c.known || ok == strings.Contains(reason, "rounding") {
 			t.Errorf("%+v: converged: %v, %s", c, ok, reason)
 		}

@@ -45,7 +45,7 @@ func TestHopelessProblemsAreRefused(t *testing.T) {
 			}
 			brief := Default()
 			brief.MaxWork /= 50
-			ok, reason := fit(t, brief, &p)[0].(*Posterior).Convergence()
+			ok, reason := fit(t, brief, &p)[0].Convergence()
 			if ok || !strings.Contains(reason, "rounding") {
 				t.Errorf("%s: refused, but its samples are vouched for: %s", name, reason)
 			}

@@ -90,7 +90,7 @@ func TestNothingShowsUntilAllPay(t *testing.T) {
 		threshold float64
 		demos     int
 	}{{2, 5, 35}, {3, 3.5, 23}, {5, 1.5, 11}} {
-		post := fit(t, Default(), needle(t, c.rooms, c.threshold, c.demos))[0].(*Posterior)
+		post := fit(t, Default(), needle(t, c.rooms, c.threshold, c.demos))[0]
 		mean, std := needleMarginal(c.rooms, c.threshold, c.demos)
 		if ok, reason := post.Convergence(); !ok {
 			t.Errorf("%d rooms: not converged: %s", c.rooms, reason)

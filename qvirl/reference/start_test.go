@@ -65,7 +65,7 @@ func TestFarGoal(t *testing.T) {
 	for seed := range uint64(3) {
 		c := Default()
 		c.Seed = seed
-		post := fit(t, c, p)[0].(*Posterior)
+		post := fit(t, c, p)[0]
 		share := 0.0
 		for i := range post.Len() {
 			if post.Rewards().At(i, 5) > 3 {

@@ -109,7 +109,7 @@ func TestSubproblems(t *testing.T) {
 
 func checkForks(t *testing.T, p *irl.Problem) {
 	t.Helper()
-	post := fit(t, Default(), p)[0].(*Posterior)
+	post := fit(t, Default(), p)[0]
 	if ok, reason := post.Convergence(); !ok || post.Diagnostics().Subproblems != 3 {
 		t.Fatalf("%d subproblems, converged: %v, %s", post.Diagnostics().Subproblems, ok, reason)
 	}
@@ -169,7 +169,7 @@ func TestSubproblemsOfPairs(t *testing.T) {
 		std[i] = 1
 	}
 	p.Prior = irl.DiagonalPrior(mean, std)
-	post := fit(t, Default(), p)[0].(*Posterior)
+	post := fit(t, Default(), p)[0]
 	if ok, reason := post.Convergence(); !ok || post.Diagnostics().Subproblems != 2 {
 		t.Fatalf("%d subproblems, converged: %v, %s", post.Diagnostics().Subproblems, ok, reason)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/irl/irltest"
 	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
@@ -29,19 +30,7 @@ func testConfig() Config {
 
 func fit(t *testing.T, c Config, problems ...*irl.Problem) []*Gaussian {
 	t.Helper()
-	m, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	posteriors, err := m.Fit(context.Background(), problems, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := make([]*Gaussian, len(posteriors))
-	for i, p := range posteriors {
-		out[i] = p.(*Gaussian)
-	}
-	return out
+	return irltest.Fit[*Gaussian](t, problems...)(New(c))
 }
 
 // chain is a two-state MDP: in state 0 the agent stays or moves to the terminal state 1, each against a slip of 0.2.

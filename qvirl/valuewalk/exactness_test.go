@@ -1,7 +1,6 @@
 package valuewalk
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/irl/irltest"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -28,19 +28,7 @@ func precise(seed uint64) Config {
 
 func fit(t testing.TB, c Config, problems ...*irl.Problem) []*Posterior {
 	t.Helper()
-	m, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	posteriors, err := m.Fit(context.Background(), problems, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := make([]*Posterior, len(posteriors))
-	for i, p := range posteriors {
-		out[i] = p.(*Posterior)
-	}
-	return out
+	return irltest.Fit[*Posterior](t, problems...)(New(c))
 }
 
 // estimate returns the mean of f over the chains' draws and its Monte Carlo standard error.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,21 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/command/commandtest"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 )
 
-// run runs the command line and returns its exit status and output.
 func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	status = command.Execute(t.Context(), newRoot(), args, &out, &errs)
-	return status, out.String(), errs.String()
+	return commandtest.Run(t.Context(), newRoot(), args...)
 }
 
-func TestHelpIsNarrow(t *testing.T) { commandtest.HelpIsNarrow(t, newRoot(), run) }
+func TestHelpIsNarrow(t *testing.T) { commandtest.HelpIsNarrow(t, newRoot) }
 
 // What is to be collected is checked before anything is started.
 func TestCollectRefuses(t *testing.T) {

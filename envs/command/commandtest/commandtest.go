@@ -2,6 +2,8 @@
 package commandtest
 
 import (
+	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -12,14 +14,19 @@ import (
 	"github.com/go-birl/birl/envs/command"
 )
 
-// HelpIsNarrow wants no line of the help of a command, or of its own commands, to be wider than command.Columns. run
-// runs a command line.
-func HelpIsNarrow(t *testing.T, root *cobra.Command,
-	run func(t *testing.T, args ...string) (status int, stdout, stderr string)) {
+// Run runs a command line and returns its exit status and output.
+func Run(ctx context.Context, root *cobra.Command, args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	status = command.Execute(ctx, root, args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// HelpIsNarrow wants no line of the help of a command, or of its own commands, to be wider than command.Columns.
+func HelpIsNarrow(t *testing.T, newRoot func() *cobra.Command) {
 	t.Helper()
 	var visit func(c *cobra.Command, args []string)
 	visit = func(c *cobra.Command, args []string) {
-		status, text, _ := run(t, args...)
+		status, text, _ := Run(t.Context(), newRoot(), args...)
 		if status != 0 || !strings.Contains(text, "Flags:") {
 			t.Errorf("%q: status %d, and no help: %s", args, status, text)
 		}
@@ -34,5 +41,5 @@ func HelpIsNarrow(t *testing.T, root *cobra.Command,
 			}
 		}
 	}
-	visit(root, []string{"help"})
+	visit(newRoot(), []string{"help"})
 }

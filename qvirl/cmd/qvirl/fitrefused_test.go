@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/command/commandtest"
 	"github.com/go-birl/birl/envs/npz"
 )
 
@@ -67,11 +66,10 @@ func TestInterruptedFitWritesNothing(t *testing.T) {
 	writeProblem(t, false)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	var out, errs bytes.Buffer
-	status := command.Execute(ctx, newRoot(nil), []string{"fit", "--problem", "problem.npz", "--method", "valuewalk",
-		"--out", "a.npz"}, &out, &errs)
-	if status != 130 || !strings.Contains(errs.String(), "nothing was written") {
-		t.Errorf("status %d, %q", status, errs.String())
+	status, _, stderr := commandtest.Run(ctx, newRoot(nil), "fit", "--problem", "problem.npz", "--method", "valuewalk",
+		"--out", "a.npz")
+	if status != 130 || !strings.Contains(stderr, "nothing was written") {
+		t.Errorf("status %d, %q", status, stderr)
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {
 		t.Errorf("the folder holds %v (error %v), want the problem alone", entries, err)

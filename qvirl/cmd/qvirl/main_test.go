@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
@@ -84,9 +86,7 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	if cancel != nil {
 		cancel = stop
 	}
-	var out, errs bytes.Buffer
-	status = command.Execute(ctx, newRoot([]experiment.Definition{fake}), args, &out, &errs)
-	return status, out.String(), errs.String()
+	return commandtest.Run(ctx, newRoot([]experiment.Definition{fake}), args...)
 }
 
 func inScratch(t *testing.T) {
@@ -390,7 +390,7 @@ func TestHelpHasExamples(t *testing.T) {
 			t.Errorf("%s --help has broken lines:\n%s", c.Name(), c.Long)
 		}
 	}
-	commandtest.HelpIsNarrow(t, newRoot(definitions), run)
+	commandtest.HelpIsNarrow(t, func() *cobra.Command { return newRoot(definitions) })
 	_, out, _ := run(t, "help", "scaling")
 	expect(t, "help scaling", out, "--engine slurm", "--engine kubernetes", "qvirl merge")
 }

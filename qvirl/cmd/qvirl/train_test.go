@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/command/commandtest"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/npz"
@@ -57,9 +57,8 @@ func writeDemos(t *testing.T, path string, episodes int) {
 
 // runQVIRL runs a command line and returns its output and exit status.
 func runQVIRL(args ...string) (stdout, stderr string, status int) {
-	var out, err bytes.Buffer
-	status = command.Execute(context.Background(), newRoot(definitions), args, &out, &err)
-	return out.String(), err.String(), status
+	status, stdout, stderr = commandtest.Run(context.Background(), newRoot(definitions), args...)
+	return stdout, stderr, status
 }
 
 func TestTrainAndScoreEveryMethod(t *testing.T) {

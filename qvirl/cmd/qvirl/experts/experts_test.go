@@ -1,24 +1,20 @@
 package experts
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/command/commandtest"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 )
 
-// run runs the command line and returns its exit status and output.
 func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	status = command.Execute(t.Context(), New(), args, &out, &errs)
-	return status, out.String(), errs.String()
+	return commandtest.Run(t.Context(), New(), args...)
 }
 
 func TestWrongCommandLines(t *testing.T) {
