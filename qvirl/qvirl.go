@@ -3,6 +3,9 @@
 // below.
 //
 //	result, err := qvirl.Fit(ctx, problem)
+//	if err != nil {
+//		return err
+//	}
 //	low, high := result.Posterior.Reward(2).Interval(0.9)
 //
 //	irl         the problem and its posterior, which all of them share

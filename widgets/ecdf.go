@@ -50,7 +50,7 @@ func (m RankECDF) Figure() (*Figure, error) {
 		}
 		plots[i] = newPanel(panel.Title, "share of the draws below", "")
 		if i%columns == 0 {
-			plots[i].Y.Label.Text = "ECDF less uniform"
+			plots[i].Y.Label.Text = "ECDF − uniform"
 		}
 		highest = math.Max(highest, rankPanel(panel).plotECDF(plots[i]))
 	}

@@ -58,8 +58,20 @@ func (m Explorer) start() Setting {
 	return m.Settings[at]
 }
 
+// heading is the title with the values of the knobs that the view begins with.
+func (m Explorer) heading() string {
+	var values []string
+	for _, k := range m.Knobs {
+		values = append(values, k.Name+": "+k.Values[k.Start])
+	}
+	if len(values) == 0 {
+		return m.Title
+	}
+	return strings.TrimSpace(m.Title + " (" + strings.Join(values, ", ") + ")")
+}
+
 // Figure implements Drawing: the maps of means and standard deviations in the setting that the view begins with, which
-// stand for it where it is not shown.
+// the title names. They stand for the view where it is not shown.
 func (m Explorer) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -69,7 +81,7 @@ func (m Explorer) Figure() (*Figure, error) {
 		mean.Values = append(mean.Values, eachMarginal(p, exhibit.Marginal.Mean))
 		std.Values = append(std.Values, eachMarginal(p, exhibit.Marginal.StdDev))
 	}
-	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Columns: m.methods(),
+	return HeatMaps{Title: m.heading(), Width: m.World.Width, Height: m.World.Height, Columns: m.methods(),
 		Rows: []HeatRow{mean, std}, Terminal: m.World.Terminal, names: m.World.States}.Figure()
 }
 

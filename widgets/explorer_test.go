@@ -101,6 +101,13 @@ func TestExplorerKnobs(t *testing.T) {
 	if second["input"] != "select" || fmt.Sprint(second["options"]) != "[0.5 2]" {
 		t.Errorf("the second knob is %v", second)
 	}
+	figure, err := m.Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := m.Title + " (trajectories: 3, β: 0.5)"; figure.title != want {
+		t.Errorf("the picture of one setting has the title %q, want %q", figure.title, want)
+	}
 	ids := named(spec, "signals", "posteriors")["value"]
 	if got := fmt.Sprint(ids); got != "[[0 1] [0 1] [0 1] [0 1] [0 1] [0 2]]" {
 		t.Errorf("posteriors %s", got)

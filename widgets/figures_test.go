@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,25 @@ func TestMarginals(t *testing.T) {
 	}
 	p.says(t, "↑ 39.9 (σ = 0.01)", "state 27", "AVRIL, λ = 0.17", "ValueWalk without determinant",
 		"true value", "reward")
+}
+
+// The ground of a note on a spike reaches the panel's top: no piece of a line is left above the note, as a dot in it.
+func TestNoLineAboveTheNoteOnASpike(t *testing.T) {
+	truth := 1.5
+	figure, err := Marginals{XLabel: "x", Methods: []string{"qvirl", "avril"}, Panels: []MarginalPanel{{Truth: &truth,
+		Distributions: []Distribution{distuv.Normal{Sigma: 3}, distuv.Normal{Sigma: 0.01}}}}}.Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := figure.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`,([\d.]+)" style="[^"]*stroke-dasharray:3,2"`).FindAllStringSubmatch(string(svg), -1)
+	ground := regexp.MustCompile(`,([\d.]+)Z" style="fill:#FFFFFF" />\n<text[^>]*>↑`).FindStringSubmatch(string(svg))
+	if len(lines) != 2 || ground == nil || lines[1][1] != ground[1] { // the first line is the legend's
+		t.Errorf("the lines of true values end at %q, the ground of the note at %q", lines, ground)
+	}
 }
 
 // The vertical axis ignores a spike but not a merely narrower density.

@@ -21,6 +21,7 @@ type HeatMaps struct {
 	Marked        map[int]string // short labels of single states
 
 	names []string  // of the states, where the cells are large enough; nil for none
+	asked []int     // the state of each column that is marked by "?"; nil for none
 	side  vg.Length // of a map at most; 0 for as large as fits
 }
 
@@ -85,6 +86,9 @@ func (m HeatMaps) Figure() (*Figure, error) {
 							writeText(c, style, g.centre(s).X, g.centre(s).Y, number(v, row.Decimals))
 						}
 						label, marked := m.Marked[s]
+						if m.asked != nil && m.asked[j] == s {
+							label, marked = "?", true
+						}
 						if marked {
 							style = bold(style)
 						} else if m.names != nil && size >= 30 {

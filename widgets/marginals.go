@@ -371,7 +371,7 @@ func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top flo
 		if x(s.mean)+12+style.Width(note) > c.Max.X {
 			style.XAlign, side = draw.XRight, -1
 		}
-		y := c.Max.Y - row - 6
+		y := c.Max.Y - row - 5.5 // the ground of the first note ends with the panel, and leaves no line above it
 		writeBacked(c, style, x(s.mean)+12*side, y, note)
 		fillPath(c, s.look.color, disc(vg.Point{X: x(s.mean) + 6.5*side, Y: y}, 2.5))
 		row += smallSize + 3

@@ -47,7 +47,7 @@ func (m Queries) validate() error {
 	return err
 }
 
-// Figure implements Drawing: the first query, and one half way, and the last.
+// Figure implements Drawing: the first query, and one half way, and the last, each marked in its maps by "?".
 func (m Queries) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -56,19 +56,16 @@ func (m Queries) Figure() (*Figure, error) {
 	at := slices.Compact([]int{0, last / 2, last})
 	scores, std := HeatRow{Label: m.Label, Decimals: 1}, HeatRow{Label: "reward std", Decimals: 1}
 	var titles []string
-	marked := map[int]string{}
+	var asked []int
 	for _, i := range at {
 		s := m.Steps[i]
 		titles = append(titles, fmt.Sprintf("after %s: return %.0f, asks in state %s",
 			progress.Count(i, "query", "queries"), s.Return, stateNames(m.World)[s.Query]))
 		scores.Values, std.Values = append(scores.Values, s.Scores), append(std.Values, s.Std)
-		marked[s.Query] = "?"
-	}
-	if len(at) > 1 {
-		marked = nil
+		asked = append(asked, s.Query)
 	}
 	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Terminal: m.World.Terminal,
-		Columns: titles, Rows: []HeatRow{scores, std}, Marked: marked, names: m.World.States}.Figure()
+		Columns: titles, Rows: []HeatRow{scores, std}, asked: asked, names: m.World.States}.Figure()
 }
 
 // Vega returns the Vega 5 specification of the interactive view, whose slider is called queries.

@@ -54,7 +54,7 @@ func (a Assumptions) caption(took time.Duration) string {
 	if took > 0 {
 		text += fmt.Sprintf("; %.2f s", took.Seconds())
 	}
-	return text
+	return minus(text)
 }
 
 //go:embed refit.js

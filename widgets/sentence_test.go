@@ -252,7 +252,7 @@ func TestRefitWithoutReader(t *testing.T) {
 	})
 	shown := k.take()
 	if err != nil || !reflect.DeepEqual(got, start) || len(shown) != 2 ||
-		shown[0].Data[protocol.MIMETextMarkdown] != "*prior -1 ± 3, β = 2, 1 demonstrated decision*" {
+		shown[0].Data[protocol.MIMETextMarkdown] != "*prior −1 ± 3, β = 2, 1 demonstrated decision*" {
 		t.Errorf("error %v, drawn %v, %d outputs", err, got, len(shown))
 	}
 	sent := `{"PriorMean": -1, "PriorStd": 3, "Beta": 2, "State": 1, "Demonstrations": [{"State": 0, "Action": 2}]}`

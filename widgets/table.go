@@ -152,7 +152,7 @@ func (c tableColumn) reference(cell Cell, k int) entry {
 // competes reports whether the estimate of a row in column j can be the best. What knows the truth or nothing cannot,
 // nor what is exactly 0 ± 0, as the distance of a reference to itself.
 func competes(r Row, j int) bool {
-	if _, m := lookup(r.Method); m != nil && (m.Family == method.Demonstrator || m.Family == method.Baseline) {
+	if _, m := lookup(r.Method); m != nil && m.Kind == method.References {
 		return false
 	}
 	e := r.Cells[j].Estimate
@@ -208,18 +208,25 @@ func (t Table) head(j int) string {
 	return name + arrowOf(c.Better)
 }
 
-// notes are the sentences below the table. The first explain its reading: standard errors where there are some, and
-// arrows, with what is bold where something is.
+// notes are the sentences below the table. The first explain its reading: standard errors and differences where there
+// are some, and arrows, with what is bold where something is.
 func (t Table) notes(bold bool) []string {
 	var reading []string
-	if len(t.References) > 0 {
+	errors, differences := false, false
+	for _, r := range t.Rows {
+		for j, c := range r.Cells {
+			errors = errors || tableColumn(t.Columns[j]).entry(c.Estimate).err != ""
+			for k := range t.References {
+				e := tableColumn(t.Columns[j]).reference(c, k)
+				errors, differences = errors || e.err != "", differences || e.difference != ""
+			}
+		}
+	}
+	switch {
+	case differences:
 		reading = append(reading, "Mean ± standard error; in parentheses, our value minus the reference in standard "+
 			"errors of the difference.")
-	} else if slices.ContainsFunc(t.Rows, func(r Row) bool {
-		return slices.ContainsFunc(r.Cells, func(c Cell) bool {
-			return c.Estimate != nil && !math.IsNaN(c.Estimate.StdErr)
-		})
-	}) {
+	case errors:
 		reading = append(reading, "Mean ± standard error.")
 	}
 	if len(t.Rows) > 1 && slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Better != Neither }) {
@@ -229,5 +236,8 @@ func (t Table) notes(bold bool) []string {
 		}
 		reading = append(reading, arrows)
 	}
-	return append(reading, t.Notes...)
+	for _, note := range t.Notes {
+		reading = append(reading, minus(note))
+	}
+	return reading
 }

@@ -64,6 +64,29 @@ func TestTableWithoutStandardErrors(t *testing.T) {
 	}
 }
 
+// References of counts have no standard errors, and a note has minus signs as the cells do.
+func TestTableOfCountsWithReferences(t *testing.T) {
+	table := Table{References: []string{"paper"}, Columns: []Column{{Name: "cells"}}, Rows: []Row{{Method: "a b",
+		Cells: []Cell{{Estimate: Value(9, math.NaN()), References: []*Estimate{Value(8, math.NaN())}}}}},
+		Notes: []string{"Guesses have -1.67."}}
+	if notes := table.notes(false); len(notes) != 1 || notes[0] != "Guesses have −1.67." {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// Queries of random states compete with others; random actions do not.
+func TestWhatCanBeBest(t *testing.T) {
+	table := Table{Columns: []Column{{Name: "return", Better: Higher}}}
+	for i, name := range []string{"qvirl", "qvirl-random", "random"} {
+		table.Rows = append(table.Rows, Row{Method: name, Cells: []Cell{{Estimate: Value(float64(i), 1)}}})
+	}
+	for i, want := range []bool{false, true, false} {
+		if got := table.best(0, table.Rows[i]); got != want {
+			t.Errorf("%s is best: %t", table.Rows[i].Method, got)
+		}
+	}
+}
+
 func TestTableMarkdown(t *testing.T) {
 	table := exampleTable()
 	table.Rows[0].Method = "a|b"

@@ -367,7 +367,11 @@ func TestQueries(t *testing.T) {
 	if len(rows) != 18 || rows[7]["score"] != "0.1" || rows[7]["before"] != "2.5" || rows[7]["after"] != "2" {
 		t.Errorf("%d cells, the eighth %v", len(rows), rows[7])
 	}
-	parse(t, m).says(t, "after 1 query: return 10, asks in state 1")
+	p := parse(t, m)
+	p.says(t, "after 1 query: return 10, asks in state 1")
+	if got := p.count(func(e element) bool { return strings.TrimSpace(e.text) == "?" }); got != 6 {
+		t.Errorf("%d marks of a query, want one in each of three columns and two rows", got)
+	}
 }
 
 func TestTrajectory(t *testing.T) {

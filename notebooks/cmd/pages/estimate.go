@@ -296,12 +296,17 @@ func (e *estimate) decimals() int {
 	return int(min(max(digits-1-exponent, 0), 6))
 }
 
-// text writes an estimate with so many decimals, with its standard error if that is known and not 0.
+// text writes an estimate with so many decimals, with its standard error if that is known and not 0. One that would
+// look like 0 is written as less than the last decimal, as in the tables of widgets.
 func (e *estimate) text(decimals int) string {
 	if known(e.stdErr) == 0 {
 		return number(e.mean, decimals)
 	}
-	return number(e.mean, decimals) + " ± " + number(e.stdErr, decimals)
+	stdErr := number(e.stdErr, decimals)
+	if least := math.Pow(10, -float64(decimals)); e.stdErr < least/2 {
+		stdErr = "<" + number(least, decimals)
+	}
+	return number(e.mean, decimals) + " ± " + stdErr
 }
 
 // number writes a number with a minus sign, and without one if all digits are zero.

@@ -284,6 +284,10 @@ func TestEstimates(t *testing.T) {
 	if math.Abs(d.mean-1) > 4*0.0141 || d.stdErr < 0.010 || d.stdErr > 0.018 {
 		t.Errorf("paired difference %g ± %g, want 1 ± 0.0141", d.mean, d.stdErr)
 	}
+	small := estimate{mean: 0.012, stdErr: 0.0004}
+	if two, four := small.text(2), small.text(4); two != "0.01 ± <0.01" || four != "0.0120 ± 0.0004" {
+		t.Errorf("a small standard error is written as %q, and as %q", two, four)
+	}
 	for _, bad := range []string{"made-up qvirl", "made-up qvirl w2", "made-up qvirl w1 demo=5",
 		"made-up qvirl w1 take=median", "none qvirl w1", "made-up qvirl w1 demos=6"} {
 		if _, err := r.estimate(bad); err == nil {

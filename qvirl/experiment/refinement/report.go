@@ -137,7 +137,10 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 		Notes: []string{fmt.Sprintf(
 			"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones "+
 				"and the policy within %g in total variation; “refine” if they are not but those of the refined "+
-				"posterior are; “do not use” if neither are.", errorLimit, tvLimit)}}
+				"posterior are; “do not use” if neither are.", errorLimit, tvLimit),
+			"“error” and “refined” are the mean W₁ of the rewards' marginals to the exact ones, in posterior " +
+				"standard deviations, before and after the refinement. k̂ is the shape of the tail of the importance " +
+				"weights, which cannot be used above 0.7."}}
 	for code, name := range diagnoses {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Name: name},
 			exhibit.Column{Metric: fmt.Sprintf("right_%d", code), Name: "right"})
