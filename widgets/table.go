@@ -123,15 +123,19 @@ func (c tableColumn) entry(e *Estimate) entry {
 	case e == nil:
 		return entry{mean: "–"}
 	case math.IsNaN(e.StdErr):
-		return entry{mean: c.write(e.Mean)}
+		return entry{mean: c.positive(e.Mean)}
 	case e.StdErr == 0:
 		return entry{mean: c.write(e.Mean), err: "0"}
 	}
-	err := c.write(e.StdErr)
-	if least := math.Pow(10, -float64(c.Decimals)); e.StdErr < least/2 {
-		err = "<" + c.write(least)
+	return entry{mean: c.write(e.Mean), err: c.positive(e.StdErr)}
+}
+
+// positive writes a number; one above 0 that would look like 0 as less than the last decimal.
+func (c tableColumn) positive(v float64) string {
+	if least := math.Pow(10, -float64(c.Decimals)); v > 0 && v < least/2 {
+		return "<" + c.write(least)
 	}
-	return entry{mean: c.write(e.Mean), err: err}
+	return c.write(v)
 }
 
 // reference writes a reference with the difference of the estimate to it.

@@ -19,11 +19,6 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tables {
-		for i, row := range t.Rows {
-			t.Rows[i].Method = shownAs(row.Method)
-		}
-	}
 	r := &exhibit.Report{Title: "Active learning in random gridworlds", Tables: tables,
 		Charts: []exhibit.Chart{LearningCurves(rows)}}
 	r.Text = append(r.Text, "Methods choose queries by the expected information gain about the reward (Reward EIG) "+
@@ -135,6 +130,11 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		}
 		if len(columns) > 0 {
 			byQueries(d.name, d.title, columns...)
+		}
+	}
+	for _, t := range out.Made {
+		for i, row := range t.Rows {
+			t.Rows[i].Method = shownAs(row.Method)
 		}
 	}
 	return out.Made, out.Err
