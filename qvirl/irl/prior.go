@@ -30,8 +30,8 @@ const (
 )
 
 // ErrSingularPrior is the error of methods that need the inverse of the prior covariance where it has none.
-var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, as where rewards are " +
-	"known, and this method needs its inverse; the method reference does not")
+var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, as where rewards, or sums " +
+	"of rewards, are known; the method reference allows that")
 
 // ErrNoDensity is the error of what compares densities where a posterior has none.
 var ErrNoDensity = errors.New("there is no density")

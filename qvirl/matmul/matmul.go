@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // The products of a tile of C, [tileRows, tileCols], stay in registers; tiles are of a block of A, [blockRows, depth],
@@ -50,6 +52,30 @@ func Add(tA, tB blas.Transpose, alpha float64, a, b, c blas64.General) {
 			}
 		}
 	}
+}
+
+// Covariance returns the sample covariance [n, n] of n quantities from k draws [k, n].
+func Covariance(draws mat.Matrix) *mat.SymDense {
+	centred := mat.DenseCopyOf(draws)
+	k, n := centred.Dims()
+	mean := make([]float64, n)
+	for i := range k {
+		floats.AddScaled(mean, 1/float64(k), centred.RawRowView(i))
+	}
+	for i := range k {
+		floats.Sub(centred.RawRowView(i), mean)
+	}
+	cov := mat.NewSymDense(n, nil)
+	part := func(data []float64, stride, rows, i, j, cols int) blas64.General {
+		return blas64.General{Rows: rows, Cols: cols, Stride: stride, Data: data[i*stride+j:]}
+	}
+	x, c, height := centred.RawMatrix(), cov.RawSymmetric(), 4*blockRows
+	for i := 0; i < n; i += height { // blocks on the diagonal, and what is right of them
+		rows := min(height, n-i)
+		Add(blas.Trans, blas.NoTrans, 1/float64(k-1), part(x.Data, x.Stride, k, 0, i, rows),
+			part(x.Data, x.Stride, k, 0, i, n-i), part(c.Data, c.Stride, rows, i, i, n-i))
+	}
+	return cov
 }
 
 // pack copies count lines of scale · g from the first line on, and of each the deep elements from p on, to dst: lines

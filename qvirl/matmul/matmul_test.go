@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // random is a matrix in rows longer than it is wide.
@@ -44,6 +46,20 @@ func TestAdd(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestCovariance compares with gonum's, of quantities far from 0.
+func TestCovariance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 0))
+	for _, n := range []int{1, 3, 70, 400} {
+		draws := mat.NewDense(150, n, nil)
+		draws.Apply(func(_, j int, _ float64) float64 { return float64(j+10) + rng.NormFloat64() }, draws)
+		var want mat.SymDense
+		stat.CovarianceMatrix(&want, draws, nil)
+		if got := Covariance(draws); !mat.EqualApprox(got, &want, 1e-12) {
+			t.Errorf("of %d quantities, the covariances are off", n)
 		}
 	}
 }

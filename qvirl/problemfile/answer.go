@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matmul"
 )
 
 // Answer is a posterior as it is written to a file: in numbers to look at, and whole, to be loaded again. State-action
@@ -126,9 +127,7 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	case knowsCov:
 		a.RewardCov = rewards.RewardCov()
 	default:
-		var cov mat.SymDense
-		stat.CovarianceMatrix(&cov, draws.Reward, nil)
-		a.RewardCov = mat.DenseCopyOf(&cov)
+		a.RewardCov = mat.DenseCopyOf(matmul.Covariance(draws.Reward))
 	}
 	if knowsValues {
 		a.ValueMean, a.ValueStd = irl.Moments(states, values.Value)

@@ -191,12 +191,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 		}
 	}
-	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), func() {}, nothingWritten)()
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr(), func() {}, o.nothingWritten)()
 	listener := listen(cmd, o.asJSON)
 	meter := progress.NewMeter(listener, o.method)
 	result, err := o.infer(cmd.Context(), m, problem, meter.Report)
 	if err != nil {
-		return nothingWritten(err)
+		return o.nothingWritten(err)
 	}
 	if p, ok := result.Posterior.(interface{ Len() int }); ok && o.samples > p.Len() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: --samples %d: the posterior consists of %d draws, some of which are "+
@@ -329,12 +329,15 @@ func slow(problem *irl.Problem) string {
 		"take about %.2g hours; where transitions lead nearby, it takes minutes", width, hours)
 }
 
-// nothingWritten adds to the error of an interrupted fit that there is no answer.
-func nothingWritten(err error) error {
-	if errors.Is(err, context.Canceled) {
+// nothingWritten adds to the error of an interrupted fit that there is no answer, and how there is one sooner.
+func (o *fitOptions) nothingWritten(err error) error {
+	switch {
+	case !errors.Is(err, context.Canceled):
+		return err
+	case o.noVerdict || o.sampled():
 		return fmt.Errorf("%w; nothing was written", err)
 	}
-	return err
+	return fmt.Errorf("%w; nothing was written; with --no-verdict %s answers sooner, and is not judged", err, o.method)
 }
 
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.

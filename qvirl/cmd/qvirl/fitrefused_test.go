@@ -66,10 +66,16 @@ func TestInterruptedFitWritesNothing(t *testing.T) {
 	writeProblem(t, false)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	status, _, stderr := commandtest.Run(ctx, newRoot(nil), "fit", "--problem", "problem.npz", "--method", "valuewalk",
-		"--out", "a.npz")
-	if status != 130 || !strings.Contains(stderr, "nothing was written") {
-		t.Errorf("status %d, %q", status, stderr)
+	for _, c := range []struct {
+		method string
+		sooner bool // whether there is a way to have an answer sooner
+	}{{"valuewalk", false}, {"qvirl-matched", true}} {
+		status, _, stderr := commandtest.Run(ctx, newRoot(nil), "fit", "--problem", "problem.npz", "--method", c.method,
+			"--out", "a.npz")
+		if status != 130 || !strings.Contains(stderr, "nothing was written") ||
+			strings.Contains(stderr, "--no-verdict") != c.sooner {
+			t.Errorf("%s: status %d, %q", c.method, status, stderr)
+		}
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {
 		t.Errorf("the folder holds %v (error %v), want the problem alone", entries, err)
