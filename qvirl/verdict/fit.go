@@ -65,7 +65,7 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		return err
 	}
 	sample := func() error {
-		stage := progress.Stage(reference.Name+": ", 2, 1, 3)
+		stage := progress.Stage(reference.Name+": ", 9, 1, 10) // seldom needed
 		if r.Posterior == nil { // failures are early
 			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
 		}
@@ -82,7 +82,7 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	}
 	var samples *reference.Posterior
 	err := timed(method.Name(), func() error {
-		posts, err := method.Fit(ctx, []*irl.Problem{problem}, progress.Stage(method.Name()+": ", 0, 1, 3))
+		posts, err := method.Fit(ctx, []*irl.Problem{problem}, progress.Stage(method.Name()+": ", 0, 1, 10))
 		if err == nil {
 			r.Posterior = posts[0]
 		}
@@ -102,7 +102,7 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("%s failed: %v", method.Name(), err)}
 	default:
 		err := timed("diagnosis", func() (err error) {
-			r.Diagnosis, samples, err = Diagnose(ctx, r.Posterior, c, progress.Stage("diagnosis: ", 1, 1, 3))
+			r.Diagnosis, samples, err = Diagnose(ctx, r.Posterior, c, progress.Stage("diagnosis: ", 1, 8, 10))
 			return err
 		})
 		if err != nil && (!escalate || ctx.Err() != nil) {
