@@ -71,7 +71,7 @@ func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 		add := func(p float64, n int) {
 			var e *exhibit.Estimate
 			if !math.IsNaN(p) {
-				e = &exhibit.Estimate{Mean: p, StdErr: math.NaN(), N: n}
+				e = &exhibit.Estimate{Mean: max(p, math.SmallestNonzeroFloat64), StdErr: math.NaN(), N: n} // none is 0
 				some = true
 				tests++
 				draws = max(draws, n)
