@@ -66,7 +66,7 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	}
 	sample := func() error {
 		stage := progress.Stage(reference.Name+": ", 9, 1, 10) // seldom needed
-		if r.Posterior == nil { // failures are early
+		if r.Posterior == nil {                                // failures are early
 			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
 		}
 		err := timed(reference.Name, func() (err error) {
