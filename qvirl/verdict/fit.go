@@ -65,8 +65,8 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		return err
 	}
 	sample := func() error {
-		stage := progress.Stage(reference.Name+": ", 9, 1, 10) // seldom needed
-		if r.Posterior == nil {                                // failures are early
+		stage := progress.Stage(reference.Name+": ", 9, 1, 10)
+		if r.Posterior == nil { // failures are early
 			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
 		}
 		err := timed(reference.Name, func() (err error) {
