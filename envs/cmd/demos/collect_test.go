@@ -48,8 +48,11 @@ func TestOptionsReachTheEnvironment(t *testing.T) {
 		t.Errorf("status %d, says\n%s%s", status, stdout, stderr)
 	}
 	set, err := demo.Read(out)
-	if err != nil || set.Made == nil || set.Made.Options["config"] == nil || set.Made.Imports[0] != "highway_env" {
-		t.Errorf("the file says of the environment %+v (error %v)", set.Made, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Made == nil || set.Made.Options["config"] == nil || set.Made.Imports[0] != "highway_env" {
+		t.Errorf("the file says of the environment %+v", set.Made)
 	}
 }
 
