@@ -60,7 +60,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		r.Tables = append(r.Tables, *t)
 		if panel := curves(of); len(panel.Curves) > 0 {
 			panel.Title = game
-			r.Charts = append(r.Charts, exhibit.Chart{Name: game + "-curves", Title: game + ": held-out log-likelihood",
+			r.Charts = append(r.Charts, exhibit.Chart{Name: game + "-curves", Title: "Held-out log-likelihood",
 				Panels: []exhibit.Panel{panel}})
 		}
 	}
@@ -89,7 +89,7 @@ func curves(rows []experiment.Row) exhibit.Panel {
 		}
 	}
 	if e := experiment.Average(rows, demonstrator, HeldOut); e != nil {
-		p.Levels = append(p.Levels, exhibit.Level{Name: "expert", Y: e.Mean})
+		p.Levels = append(p.Levels, exhibit.Level{Name: demonstrator, Y: e.Mean})
 	}
 	if e := experiment.Average(rows, demonstrator, Frequencies); e != nil {
 		p.Levels = append(p.Levels, exhibit.Level{Name: "frequencies of actions", Y: e.Mean})
