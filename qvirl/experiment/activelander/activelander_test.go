@@ -23,7 +23,7 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if len(c.Runs) != 10 || c.Candidates != 100 || c.Length != 10 || c.Beta != 3 || c.Discount != 0.99 ||
+	if len(c.Runs) != 30 || c.Candidates != 100 || c.Length != 10 || c.Beta != 3 || c.Discount != 0.99 ||
 		c.Episodes != 30 || !slices.Equal(c.At, []int{0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40}) || c.Queries() != 40 {
 		t.Errorf("%+v", c)
 	}
@@ -45,7 +45,7 @@ func TestUnitsAreCompleteRunsOneAfterAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(plan.Units) != 30 || plan.Units[0].Name != "run-00-qvirl-eig" ||
+	if len(plan.Units) != 90 || plan.Units[0].Name != "run-00-qvirl-eig" ||
 		plan.Units[2].Name != "run-00-qvirl-random" || plan.Units[3].Name != "run-01-qvirl-eig" {
 		t.Errorf("%+v", plan.Units)
 	}
@@ -55,12 +55,40 @@ func TestUnitsAreCompleteRunsOneAfterAnother(t *testing.T) {
 	}
 }
 
+// TestRunsOfASubsetBeginWithOtherTrajectories: what a run begins with is no other run's, nor among its own candidates.
+func TestRunsOfASubsetBeginWithOtherTrajectories(t *testing.T) {
+	c := Paper()
+	c.Subsets, c.Train = 2, 8
+	d := &Data{}
+	for k := range c.Subsets {
+		subset := make([]demo.Trajectory, c.Train/c.Subsets)
+		for i := range subset {
+			subset[i].Seed = int64(10*k + i)
+		}
+		d.Subsets = append(d.Subsets, subset)
+	}
+	begun := map[int64]bool{}
+	for run := range uint64(6) {
+		first, others, err := c.deal(d, run)
+		if err != nil || begun[first.Seed] || first.Seed/10 != int64(run%2) || len(others) != 3-int(run/2) {
+			t.Errorf("run %d begins with %d, beside %d others; error %v", run, first.Seed, len(others), err)
+		}
+		begun[first.Seed] = true
+		for _, other := range others {
+			if begun[other.Seed] || other.Seed/10 != first.Seed/10 {
+				t.Errorf("run %d, which begins with %d, has candidates of %d", run, first.Seed, other.Seed)
+			}
+		}
+	}
+}
+
 func TestBadConfigs(t *testing.T) {
 	experimenttest.Refuses(t, Paper, map[string]func(*Config){
 		"Expert":          func(c *Config) { c.Expert = "" },
 		"Train = 0":       func(c *Config) { c.Train = 0 },
 		"0 runs":          func(c *Config) { c.Runs = nil },
 		"Runs[1] = 0":     func(c *Config) { c.Runs = []uint64{0, 0} },
+		"Runs[0] = 790":   func(c *Config) { c.Runs = []uint64{790} },
 		"At = [1 2]":      func(c *Config) { c.At = []int{1, 2} },
 		"At = [0 101]":    func(c *Config) { c.At = []int{0, 101} },
 		"At[2] = 1":       func(c *Config) { c.At = []int{0, 1, 1} },

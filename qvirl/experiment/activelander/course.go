@@ -63,12 +63,12 @@ type Start struct {
 
 // Start returns the first trajectory of a run and its candidates.
 func (c Config) Start(ctx context.Context, pool *gym.Pool, d *Data, run uint64) (*Start, error) {
-	dealt, err := demo.Split(d.Subsets[run], c.SplitSeed, 1, len(d.Subsets[run])-1)
+	first, others, err := c.deal(d, run)
 	if err != nil {
 		return nil, fmt.Errorf("activelander: run %d: %w", run, err)
 	}
-	s := &Start{First: dealt[0][0]}
-	if s.Candidates, err = active.Candidates(ctx, pool, dealt[1], c.Candidates, run); err != nil {
+	s := &Start{First: first}
+	if s.Candidates, err = active.Candidates(ctx, pool, others, c.Candidates, run); err != nil {
 		return nil, fmt.Errorf("activelander: run %d: %w", run, err)
 	}
 	if c.Branches {
@@ -77,6 +77,16 @@ func (c Config) Start(ctx context.Context, pool *gym.Pool, d *Data, run uint64) 
 		}
 	}
 	return s, nil
+}
+
+// deal returns the trajectory that a run begins with, and those whose states are its candidates (see Config.Runs).
+func (c Config) deal(d *Data, run uint64) (first demo.Trajectory, others []demo.Trajectory, err error) {
+	subset, before := d.Subsets[run%uint64(c.Subsets)], int(run)/c.Subsets
+	dealt, err := demo.Split(subset, c.SplitSeed, before+1, len(subset)-before-1)
+	if err != nil {
+		return first, nil, err
+	}
+	return dealt[0][before], dealt[1], nil
 }
 
 // Course returns the course of a method in a run.
