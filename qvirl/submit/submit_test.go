@@ -105,14 +105,14 @@ func job(t *testing.T, role string) Job {
 }
 
 // TestLocalTasksGiveTheRowsOfOneRun: with tasks that die after each unit, too, which are submitted again for as long as
-// they get on.
+// they get on, even without Retries.
 func TestLocalTasksGiveTheRowsOfOneRun(t *testing.T) {
 	want := whole(t)
 	for _, role := range []string{"well", "badly"} {
 		j := job(t, role)
 		var notes []string
 		last := Progress{}
-		o := Options{Every: 10 * time.Millisecond, Retries: 1, Events: func(p Progress) {
+		o := Options{Every: 10 * time.Millisecond, Events: func(p Progress) {
 			if p.Note != "" {
 				notes = append(notes, p.Note)
 			} else {
