@@ -533,3 +533,13 @@ valuewalk,"wrong, and says right",0
 		t.Errorf("counts are\n%s\nwant\n%s", text, want)
 	}
 }
+
+// The canvas points up, the rows of a world point down.
+func TestArrowsPointWhereActionsLead(t *testing.T) {
+	for action, want := range map[int][2]float64{gridworld.Stay: {}, gridworld.Up: {0, 1}, gridworld.Right: {1, 0},
+		gridworld.Down: {0, -1}, gridworld.Left: {-1, 0}} {
+		if x, y := direction(action); float64(x) != want[0] || float64(y) != want[1] {
+			t.Errorf("action %d points to %g, %g, want %v", action, x, y, want)
+		}
+	}
+}
