@@ -87,10 +87,8 @@ Notebooks see BIRL_HEADLESS=1 and show static figures instead of widgets.`,
 			if err != nil {
 				return err
 			}
-			for _, e := range o.env {
-				if key, _, ok := strings.Cut(e, "="); !ok || key == "" {
-					return fmt.Errorf("--env %s: want KEY=VALUE", e)
-				}
+			if err := o.validate(); err != nil {
+				return err
 			}
 			p := newTasks(os.Stderr)
 			if _, err := (&installer{layout: l, progress: p}).ensure(cmd.Context()); err != nil {
@@ -107,6 +105,19 @@ Notebooks see BIRL_HEADLESS=1 and show static figures instead of widgets.`,
 		"backend to compute on: go, xla, xla:/path/of/plugin.so (default: the best installed)")
 	cmd.Flags().StringArrayVar(&o.env, "env", nil, "set KEY=VALUE in the notebooks' environment (repeatable)")
 	return cmd
+}
+
+// validate refuses what the driver would take for something else: it counts whole seconds, and 0 is no limit.
+func (o *runOptions) validate() error {
+	if o.limit != 0 && o.limit < time.Second {
+		return fmt.Errorf("--cell-timeout %v: want at least 1s, or 0 for no limit", o.limit)
+	}
+	for _, e := range o.env {
+		if key, _, ok := strings.Cut(e, "="); !ok || key == "" {
+			return fmt.Errorf("--env %s: want KEY=VALUE", e)
+		}
+	}
+	return nil
 }
 
 // findNotebooks turns arguments into paths of existing notebooks.

@@ -118,3 +118,15 @@ func TestSuiteNamesExistingPackages(t *testing.T) {
 		}
 	}
 }
+
+// A limit below a second would be none.
+func TestRunOptionsAreChecked(t *testing.T) {
+	for want, o := range map[string]runOptions{
+		"": {limit: time.Second, env: []string{"A=b"}}, "--cell-timeout 400ms: want at least 1s": {limit: 400e6},
+		"--cell-timeout -1s: want": {limit: -time.Second}, "--env =b: want KEY=VALUE": {env: []string{"A=", "=b"}},
+	} {
+		if err := o.validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want %q", o, err, want)
+		}
+	}
+}

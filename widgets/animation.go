@@ -122,7 +122,8 @@ func animate(pictures []image.Image, width, perSecond int) ([]byte, error) {
 				frame.Set(x, y, p.At(p.Bounds().Min.X+x*size.X/width, p.Bounds().Min.Y+y*size.Y/height))
 			}
 		}
-		out.Image, out.Delay = append(out.Image, frame), append(out.Delay, 100/perSecond)
+		out.Image = append(out.Image, frame)
+		out.Delay = append(out.Delay, 100*(i+1)/perSecond-100*i/perSecond) // whole hundredths that add up to the rate
 	}
 	out.Delay[len(pictures)-1] = 150 // hundredths of a second
 	var b bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,28 @@ func TestAnimationShowsEveryPicture(t *testing.T) {
 		}
 		if r, g, b, _ := got.Image[i].At(3, 1).RGBA(); r+g+b != 0 {
 			t.Errorf("picture %d has the color %d %d %d in its corner, want black", i, r>>8, g>>8, b>>8)
+		}
+	}
+}
+
+// A GIF's delays are whole hundredths of a second. They add up to those of the rate, whether that divides 100 or not.
+func TestAnimationsKeepTheirRate(t *testing.T) {
+	pictures := slices.Repeat([]image.Image{image.NewRGBA(image.Rect(0, 0, 2, 2))}, 121)
+	for _, perSecond := range []int{1, 12, 20, 30, 40, 50} {
+		data, err := animate(pictures, 2, perSecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := gif.DecodeAll(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for _, d := range got.Delay[:120] { // the last picture stays for longer
+			sum += d
+		}
+		if want := 100 * 120 / perSecond; sum != want {
+			t.Errorf("%d a second: 120 pictures take %d hundredths of a second, want %d", perSecond, sum, want)
 		}
 	}
 }

@@ -361,6 +361,42 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// Bars of one rank and of two, each of which is found as often as any other, are as high as is expected of them.
+func TestBarsOfUnequalNumbersOfRanks(t *testing.T) {
+	panel := RankPanel{Max: 29}
+	for r := range 30 {
+		panel.Ranks = append(panel.Ranks, slices.Repeat([]int{r}, 50)...)
+	}
+	next, sizes := 0, map[int]int{}
+	for _, b := range (Ranks{}).bars(panel) {
+		sizes[b.to-b.from]++
+		if b.from != next || b.count != float64(50*(b.to-b.from)) || math.Abs(b.count-b.expected) > 1e-9 ||
+			!(b.spread > 10 && b.spread < 50) {
+			t.Errorf("%+v, want a bar from rank %d of 50 each", b, next)
+		}
+		next = b.to
+	}
+	if next != 30 || sizes[1] != 10 || sizes[2] != 10 {
+		t.Errorf("bars up to rank %d, of so many ranks: %v", next-1, sizes)
+	}
+	if got := parse(t, Ranks{Title: "x", Panels: []RankPanel{panel}}).filled(paint(bandGrey)); got != 21 {
+		t.Errorf("%d bands, want one a bar and one in the legend", got)
+	}
+}
+
+// Draws of what is known are all equal: no chain's ranks are lower than another's.
+func TestRanksOfEqualDraws(t *testing.T) {
+	m, err := ChainRanks("r", [][]float64{{3, 3, 3, 3}, {3, 3, 3, 3}, {3, 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range [][]int{{0, 3, 6, 8}, {1, 4, 7, 9}, {2, 5}} {
+		if got := m.Panels[k].Ranks; !slices.Equal(got, want) {
+			t.Errorf("chain %d has the ranks %v, want %v", k, got, want)
+		}
+	}
+}
+
 func TestConvergence(t *testing.T) {
 	p := parse(t, exampleConvergence())
 	if good, bad := p.filled(paint(skyBlue)), p.filled(paint(vermillion)); good != 3*64-2 || bad != 2 {
@@ -495,5 +531,15 @@ valuewalk,"wrong, and says right",0
 `
 	if string(text) != want {
 		t.Errorf("counts are\n%s\nwant\n%s", text, want)
+	}
+}
+
+// The canvas points up, the rows of a world point down.
+func TestArrowsPointWhereActionsLead(t *testing.T) {
+	for action, want := range map[int][2]float64{gridworld.Stay: {}, gridworld.Up: {0, 1}, gridworld.Right: {1, 0},
+		gridworld.Down: {0, -1}, gridworld.Left: {-1, 0}} {
+		if x, y := direction(action); float64(x) != want[0] || float64(y) != want[1] {
+			t.Errorf("action %d points to %g, %g, want %v", action, x, y, want)
+		}
 	}
 }

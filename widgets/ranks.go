@@ -52,7 +52,8 @@ func (p rankPanel) look() appearance {
 }
 
 // ChainRanks returns the rank plot of several chains: the ranks of each chain's draws among the draws of all chains.
-// All histograms are flat if the chains have the same distribution.
+// All histograms are flat if the chains have the same distribution. Equal draws get different ranks, chain by chain in
+// turn.
 func ChainRanks(title string, chains [][]float64) (Ranks, error) {
 	if err := checkChains("chains", chains); err != nil {
 		return Ranks{}, err
@@ -62,9 +63,15 @@ func ChainRanks(title string, chains [][]float64) (Ranks, error) {
 		chain int
 	}
 	var all []draw
-	for k, chain := range chains {
-		for _, v := range chain {
-			all = append(all, draw{v, k})
+	most := 0
+	for _, chain := range chains {
+		most = max(most, len(chain))
+	}
+	for t := range most { // equal draws, as of what is known, are dealt out to the chains in turn
+		for k, chain := range chains {
+			if t < len(chain) {
+				all = append(all, draw{chain[t], k})
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b draw) int { return cmp.Compare(a.value, b.value) })
@@ -110,14 +117,6 @@ func (m Ranks) Figure() (*Figure, error) {
 var bandGrey = rgb(0xDDDDDD)
 
 func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
-	n := len(panel.Ranks)
-	bins := min(cmp.Or(m.Bins, min(max(n/20, 5), 20)), panel.Max+1)
-	counts := make([]float64, bins)
-	for _, r := range panel.Ranks {
-		counts[r*bins/(panel.Max+1)]++
-	}
-	expected := float64(n) / float64(bins)
-	spread := 2.576 * math.Sqrt(expected*(1-1/float64(bins))) // binomial; 99 % of the normal
 	p := newPanel(panel.Title, "", "")
 	if first {
 		p.Y.Label.Text = "count"
@@ -125,21 +124,58 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	if last {
 		p.X.Label.Text = "rank"
 	}
+	bars := m.bars(panel)
+	var bands []rankBar // of neighbours of as many ranks
 	ys := emptySpan()
-	ys.include(0, expected+spread)
-	ys.include(counts...)
+	for _, b := range bars {
+		ys.include(0, b.count, b.expected+b.spread)
+		if k := len(bands) - 1; k >= 0 && bands[k].expected == b.expected {
+			bands[k].to = b.to
+		} else {
+			bands = append(bands, b)
+		}
+	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(panel.Max+1), 0, 1.08*ys.high
 	p.X.Tick.Marker = niceTicks{3}
 	look := rankPanel(panel).look()
 	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-		fillPath(c, bandGrey, rect(c.Min.X, y(math.Max(0, expected-spread)), c.Max.X, y(expected+spread)).Path())
-		for i, count := range counts {
-			low, high := float64(i)/float64(bins)*p.X.Max, float64(i+1)/float64(bins)*p.X.Max
-			fillPath(c, fade(look.color, 0.75), rect(x(low)+0.6, c.Min.Y, x(high)-0.6, y(count)).Path())
+		for _, b := range bands {
+			fillPath(c, bandGrey, rect(x(float64(b.from)), y(math.Max(0, b.expected-b.spread)), x(float64(b.to)),
+				y(b.expected+b.spread)).Path())
 		}
-		c.StrokeLine2(levelLine, c.Min.X, y(expected), c.Max.X, y(expected))
+		for _, b := range bars {
+			fillPath(c, fade(look.color, 0.75), rect(x(float64(b.from))+0.6, c.Min.Y, x(float64(b.to))-0.6,
+				y(b.count)).Path())
+		}
+		for _, b := range bands {
+			c.StrokeLine2(levelLine, x(float64(b.from)), y(b.expected), x(float64(b.to)), y(b.expected))
+		}
 	}))
 	return p
+}
+
+// rankBar is a bar of the ranks from … to−1.
+type rankBar struct {
+	from, to int
+	count    float64
+	// of the count, if ranks are uniform: binomial, and 99 % of the normal
+	expected, spread float64
+}
+
+// bars returns those of a panel. Where the number of bars does not divide that of ranks, some are of one rank more.
+func (m Ranks) bars(panel RankPanel) []rankBar {
+	n, ranks := float64(len(panel.Ranks)), panel.Max+1
+	out := make([]rankBar, min(cmp.Or(m.Bins, min(max(len(panel.Ranks)/20, 5), 20)), ranks))
+	for i := range out {
+		b := &out[i]
+		b.from, b.to = (i*ranks+len(out)-1)/len(out), ((i+1)*ranks+len(out)-1)/len(out)
+		share := float64(b.to-b.from) / float64(ranks)
+		b.expected, b.spread = n*share, 2.576*math.Sqrt(n*share*(1-share))
+	}
+	for _, r := range panel.Ranks {
+		out[r*len(out)/ranks].count++
+	}
+	return out
 }
 
 func (m Ranks) records() [][]string {

@@ -27,6 +27,8 @@ func (p *Pool) Continue(ctx context.Context, snapshots []Snapshot, steps int, ch
 	case steps < 1:
 		return nil, fmt.Errorf("gym: going on from snapshots for %d steps, want at least 1", steps)
 	}
+	p.continuing.Lock()
+	defer p.continuing.Unlock()
 	out := make([]demo.Trajectory, len(snapshots))
 	for first := 0; first < len(snapshots); first += p.Len() {
 		r, err := p.bring(ctx, snapshots[first:min(first+p.Len(), len(snapshots))])

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -151,6 +152,42 @@ func TestContinueAgain(t *testing.T) {
 	if _, err := p.ResetEnvs(t.Context(), []int{1}, nil); err != nil || p.standing[1].snapshot != "" {
 		t.Errorf("error %v, or an environment that was reset stands where it was", err)
 	}
+}
+
+// Goroutines that continue in one pool take turns: what follows is the same.
+func TestContinueInTurns(t *testing.T) {
+	c := lunar
+	c.EnvsPerWorker, c.Autoreset = 1, Disabled
+	p := open(t, c)
+	var from [2]Snapshot
+	for k := range from {
+		reset(t, p)
+		for range 5 + 20*k {
+			step(t, p, []int{k})
+		}
+		var err error
+		if from[k], err = p.Snapshot(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	observed := func(k int) []float32 {
+		out, err := p.Continue(t.Context(), from[k:k+1], 30, func([]int, Array) ([]int, error) { return []int{2}, nil })
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		return out[0].Observations
+	}
+	want := [][]float32{observed(0), observed(1)}
+	var running sync.WaitGroup
+	for i := range 10 {
+		running.Go(func() {
+			if !slices.Equal(observed(i%2), want[i%2]) {
+				t.Errorf("what follows snapshot %d is another beside others", i%2)
+			}
+		})
+	}
+	running.Wait()
 }
 
 // A failure in a copy closes the pool, and so does the end of a context; what the chooser refuses leaves it open.

@@ -12,13 +12,16 @@ import (
 )
 
 // Pool is one vectorised environment: its environments 0, …, Len() − 1 are spread over worker processes. Its methods
-// may be called from several goroutines; they take turns.
+// may be called from several goroutines; they take turns. While one of them is in Continue, another Continue waits, but
+// what else is asked of the pool is asked of the copies that it makes, and is lost with them.
 type Pool struct {
 	config  Config
 	spec    Spec
 	workers []*worker
 	message []byte // a request to step, kept for the next one
 	seeds   []int64
+
+	continuing sync.Mutex // held for a whole Continue, which has many requests
 
 	mutex    sync.Mutex
 	fault    error       // what closed the pool

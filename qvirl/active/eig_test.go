@@ -243,6 +243,40 @@ func TestFinalistsDecide(t *testing.T) {
 	}
 }
 
+// TestTheWinnerIsAFinalist: where the second scoring leaves a candidate in front that had only the first, that one is
+// scored a second time too.
+func TestTheWinnerIsAFinalist(t *testing.T) {
+	x := newTwoStates(t)
+	candidates, more := []int{0, 1, 2, 0, 1}, 0
+	for seed := range uint64(100) {
+		of := func(finalists int) []Score {
+			e := RewardEIG{Length: 4, Trajectories: 2, Finalists: finalists, FinalTrajectories: 5}
+			scores, err := e.Score(x.problem, x.samples, candidates, rand.New(rand.NewPCG(seed, 7)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return scores
+		}
+		first, final := of(0), of(1)
+		again := 0
+		for i := range final {
+			if final[i] != first[i] {
+				again++
+			}
+		}
+		if best := Best(final); again < 1 || final[best] == first[best] {
+			t.Errorf("seed %d: %d scored again, and the winner not among them: %v, at first %v", seed, again, final,
+				first)
+		}
+		if again > 1 {
+			more++
+		}
+	}
+	if more < 10 || more > 90 {
+		t.Errorf("in %d of 100 cases more than one candidate was scored again", more)
+	}
+}
+
 // TestCandidatesShareTheirLuck checks that candidates are simulated with the same random numbers.
 func TestCandidatesShareTheirLuck(t *testing.T) {
 	x := newTwoStates(t)

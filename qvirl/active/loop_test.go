@@ -225,6 +225,33 @@ func TestTheOrderOfQueriesDoesNotMatter(t *testing.T) {
 	}
 }
 
+// Each query is chosen by samples of its own, even if nothing was learnt since the last.
+func TestSamplesOfEachQueryAreNew(t *testing.T) {
+	x := newTwoStates(t)
+	ask, err := Expert(x.problem, []float64{1, 0, 0}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle := func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior, progress irl.Progress) (
+		[]irl.Posterior, error) {
+		if previous != nil {
+			return previous, nil
+		}
+		return x.fit(ctx, problems, nil, progress)
+	}
+	loop := Loop{Fit: idle, Acquisition: Random{}, Queries: 2, Samples: 20}
+	var drawn []string
+	if err := loop.Do(t.Context(), []Run{{x.problem, ask, 1}}, func(_ int, steps []Step) error {
+		drawn = append(drawn, fmt.Sprint(steps[0].Samples.Reward.RawMatrix().Data))
+		return nil
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(drawn) != 3 || drawn[0] == drawn[1] || drawn[1] == drawn[2] || drawn[0] == drawn[2] {
+		t.Errorf("samples %q", drawn)
+	}
+}
+
 func TestLoopErrors(t *testing.T) {
 	x := newTwoStates(t)
 	ask, err := Expert(x.problem, []float64{1, 0, 0}, 2, 1)

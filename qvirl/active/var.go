@@ -60,7 +60,7 @@ func (v ActiveVaR) Score(p *irl.Problem, samples *irl.Samples, candidates []int,
 // quantile returns the smallest of the sorted numbers that at least a fraction level of them do not exceed.
 func quantile(sorted []float64, level float64) float64 {
 	n := len(sorted)
-	rank := int(math.Ceil(level*float64(n) - 1e-9)) // 0.95·100 must not come out as 96
+	rank := int(math.Ceil(level*float64(n) - 1e-9)) // 0.55·100 must not come out as 56
 	return sorted[min(max(rank, 1), n)-1]
 }
 

@@ -109,3 +109,16 @@ func TestPolicyLossesFactoriseOnce(t *testing.T) {
 		}
 	}
 }
+
+// 0.55·100 is a little more than 55 in floating point.
+func TestQuantileOfAWholeRank(t *testing.T) {
+	sorted := make([]float64, 100)
+	for i := range sorted {
+		sorted[i] = float64(i + 1)
+	}
+	for level, want := range map[float64]float64{0: 1, 0.005: 1, 0.07: 7, 0.55: 55, 0.551: 56, 0.95: 95, 1: 100} {
+		if got := quantile(sorted, level); got != want {
+			t.Errorf("the quantile %g of 1 … 100 is %g, want %g", level, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -168,6 +169,28 @@ func TestConcurrentShardsLeaveOneCompleteFile(t *testing.T) {
 		}
 		if r, err := ReadRecord(dir); err != nil || !r.Complete {
 			t.Errorf("run.json: %+v, error %v", r, err)
+		}
+	}
+}
+
+// TestProcessorTimesAreOfUnitsAlone: units that are computed side by side have none, nor has a record with one of them.
+func TestProcessorTimesAreOfUnitsAlone(t *testing.T) {
+	if math.IsNaN(ProcessorSeconds()) {
+		t.Skip("the system does not tell processor times")
+	}
+	for _, c := range []struct{ first, second, methods int }{{1, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+		dir, plan := t.TempDir(), fake(config)
+		var record *Record
+		for i, parallel := range []int{c.first, c.second} {
+			var err error
+			o := Options{Out: dir, Shard: Shard{i + 1, 2}, Parallel: parallel}
+			if record, err = Run(t.Context(), plan, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !record.Complete || len(record.Seconds) != 2 || len(record.Processor) != c.methods {
+			t.Errorf("%d units at a time, then %d: seconds %v, processor %v", c.first, c.second, record.Seconds,
+				record.Processor)
 		}
 	}
 }

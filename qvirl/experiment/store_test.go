@@ -84,6 +84,14 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 			t.Errorf("data %q: computed %d units, error %v", text, calls.Load(), err)
 		}
 	}
+	for i, version := range []int{0, 1, 1, 0} {
+		plan := fake(fakeConfig{Worlds: 2, Chunk: 2})
+		plan.Units[0].Version = version
+		calls.Store(0)
+		if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil || calls.Load() != []int32{1, 1, 0, 0}[i] {
+			t.Errorf("version %d: computed %d units, error %v", version, calls.Load(), err)
+		}
+	}
 }
 
 // finished returns a folder in which all units of a plan have run, and their keys.

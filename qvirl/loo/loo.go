@@ -30,7 +30,7 @@ func Of(method string, post irl.Posterior, draws int, seed uint64) (*exhibit.LOO
 	if len(p.Demos) == 0 {
 		return nil, fmt.Errorf("loo: the problem has no demonstrations to leave out")
 	}
-	samples, _, err := mcmc.Draws(post, rand.New(rand.NewPCG(seed, 0)), max(draws, 0), 0)
+	samples, _, err := mcmc.Draws(post, rand.New(rand.NewPCG(seed, 0)), draws, mcmc.MinDraws)
 	if err != nil {
 		return nil, fmt.Errorf("loo: %w", err)
 	}

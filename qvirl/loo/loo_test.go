@@ -1,12 +1,14 @@
 package loo
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -102,5 +104,33 @@ func TestOfRefuses(t *testing.T) {
 	bare.Demos = nil
 	if _, err := Of("reference", mcmc.NewPosterior(&bare, 1, 10), 0, 0); err == nil {
 		t.Error("a problem without demonstrations was accepted")
+	}
+}
+
+// prior is the prior as a posterior that knows how to draw.
+type prior struct{ problem *irl.Problem }
+
+func (p prior) Problem() *irl.Problem { return p.problem }
+
+func (p prior) Reward(int) irl.Marginal { return irl.NewMarginal(distuv.UnitNormal) }
+
+func (p prior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
+	rewards := mat.NewDense(n, 3, nil)
+	rewards.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, rewards)
+	return p.problem.SolveSamples(rewards)
+}
+
+// The threshold of k̂ tells how many draws there were: 0.5 of 100. Too few are refused before any is made.
+func TestDrawsOfWhatIsNoChain(t *testing.T) {
+	p, _, _ := corridor(t, 1)
+	got, err := Of("prior", prior{p}, 100, 1)
+	if err != nil || math.Abs(got.Threshold-0.5) > 1e-9 {
+		t.Errorf("100 draws: %+v, error %v, want the threshold 0.5", got, err)
+	}
+	for _, draws := range []int{-1, 0, mcmc.MinDraws - 1} {
+		want := fmt.Sprintf("loo: %d draws, want at least %d", draws, mcmc.MinDraws)
+		if _, err := Of("prior", prior{p}, draws, 1); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

@@ -213,13 +213,14 @@ func TestKindsOfProblems(t *testing.T) {
 		},
 		"state-action": func(p *irl.Problem) { p.Prior = irl.IndependentPrior(6, 1, 1) },
 		"no demos":     func(p *irl.Problem) { p.Demos = nil },
+		"no demos, β":  func(p *irl.Problem) { p.Demos, p.BetaLogStd = nil, 1 },
 		"scales":       func(p *irl.Problem) { p.Prior.Std = []float64{1e-6, 1, 1e3} },
 		"offset":       func(p *irl.Problem) { p.Prior = irl.IndependentPrior(3, 1e6, 1) },
 	} {
 		p := corridor(t)
 		change(p)
 		r, err := Check(t.Context(), p, importance, Options{Problems: 50, Seed: 3}, nil)
-		if err != nil || r.PValue < 0.001 { // one of five at a fixed seed
+		if err != nil || r.PValue < 0.005 { // at a fixed seed; the least that there is is 0.001
 			t.Errorf("%s: %v, error %v", name, r, err)
 		}
 	}

@@ -229,7 +229,7 @@ func (f *follower) may(task, have int, state State) bool {
 	if f.wasSubmitted(task) {
 		f.tries[task]++
 		if have > f.had[task] {
-			f.tries[task] = 1
+			f.tries[task] = 0
 		}
 		if f.tries[task] > f.options.Retries {
 			f.given[task] = state

@@ -105,14 +105,14 @@ func job(t *testing.T, role string) Job {
 }
 
 // TestLocalTasksGiveTheRowsOfOneRun: with tasks that die after each unit, too, which are submitted again for as long as
-// they get on.
+// they get on, even without Retries.
 func TestLocalTasksGiveTheRowsOfOneRun(t *testing.T) {
 	want := whole(t)
 	for _, role := range []string{"well", "badly"} {
 		j := job(t, role)
 		var notes []string
 		last := Progress{}
-		o := Options{Every: 10 * time.Millisecond, Retries: 1, Events: func(p Progress) {
+		o := Options{Every: 10 * time.Millisecond, Events: func(p Progress) {
 			if p.Note != "" {
 				notes = append(notes, p.Note)
 			} else {
@@ -210,6 +210,9 @@ func TestInterruptedLocalTasksEnd(t *testing.T) {
 		if s.Phase == Running {
 			t.Errorf("task %d still runs", task)
 		}
+	}
+	if logs, err := filepath.Glob(filepath.Join(j.Out, LogsDir, "*")); err != nil || len(logs) != 3 {
+		t.Errorf("%d tasks were started, error %v, want the three that ran", len(logs), err)
 	}
 }
 
@@ -376,6 +379,22 @@ func TestSlurmStates(t *testing.T) {
 	}
 	if got := slurmState("FAILED", "NonZeroExitCode"); got.Reason != "FAILED: NonZeroExitCode" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestSlurmTellsOfTheNewestJob: a task that was submitted again is in several, in any order.
+func TestSlurmTellsOfTheNewestJob(t *testing.T) {
+	dir := t.TempDir()
+	const lines = `1|12|RUNNING|None\n1|7|TIMEOUT|None\n2|7|RUNNING|None\n2|12|CANCELLED|None\n`
+	const squeue = "#!/bin/sh\nprintf '" + lines + "'\n"
+	if err := os.WriteFile(filepath.Join(dir, "squeue"), []byte(squeue), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	got, err := Slurm{}.Tasks(t.Context(), Job{Name: "x"})
+	want := map[int]State{1: {Running, "RUNNING"}, 2: {Cancelled, "CANCELLED"}}
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("states %v, error %v, want %v", got, err, want)
 	}
 }
 

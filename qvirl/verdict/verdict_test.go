@@ -17,6 +17,7 @@ import (
 	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/reference"
+	"github.com/go-birl/birl/qvirl/summary"
 )
 
 // world has three states in a ring, two actions, and no demonstrations, so that the posterior is the prior N(1, 2²) of
@@ -211,6 +212,49 @@ func TestDiagnose(t *testing.T) {
 			strings.Contains(d.String(), "β mean") != c.post.Problem().InfersBeta() {
 			t.Errorf("%s: β is off by %g: %s", name, d.Beta, d)
 		}
+	}
+}
+
+// TestPoliciesAreComparedByTotalVariation, which of two actions is the difference of the first's probabilities.
+func TestPoliciesAreComparedByTotalVariation(t *testing.T) {
+	post, c, want := right(world(t)), Default(1), 0.
+	post.sharpness = 1.5
+	d, samples, err := Diagnose(t.Context(), post, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, err := summary.Of(post, c.Draws, c.Reference.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := summary.Of(samples, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range 3 {
+		want = max(want, math.Abs(mine.Policy[2*s]-exact.Policy[2*s]))
+	}
+	if math.Abs(d.Policy-want) > 1e-12 || want < MaxPolicy {
+		t.Errorf("the policy is off by %g, want %g", d.Policy, want)
+	}
+}
+
+// holed is right, but for its density, which is zero at one of its draws.
+type holed struct{ normal }
+
+func (h holed) RewardLogProbs(x *mat.Dense) ([]float64, error) {
+	out, err := h.normal.RewardLogProbs(x)
+	if err == nil {
+		out[0] = math.Inf(-1)
+	}
+	return out, err
+}
+
+// TestInfiniteRatiosAreNotTrusted: no weights can be made of them.
+func TestInfiniteRatiosAreNotTrusted(t *testing.T) {
+	if d := diagnose(t, holed{right(world(t))}, Default(1)); d.Verdict != Refine ||
+		!strings.Contains(d.Reason, "k̂ of the importance ratios is +Inf") || d.WeightESS != 0 {
+		t.Errorf("%s; want %s", d, Refine)
 	}
 }
 

@@ -145,6 +145,9 @@ func TestReplayedFrames(t *testing.T) {
 	if frames == nil || len(frames.Pixels) != 91*84*84 || set.Replay != nil {
 		t.Fatalf("the export holds %d transitions without their frames", set.Transitions())
 	}
+	if set.Made == nil || len(set.Made.Wrappers) != 2 || set.Made.Options["frameskip"] != 1. {
+		t.Errorf("the export says that its environment was made by %+v", set.Made)
+	}
 	for _, at := range []struct{ x, y, frame int }{{1, 1, 0}, {1 + 7*86, 1 + 3*86, 90}} { // the first and the last
 		shades := map[uint8]bool{}
 		for y := range 84 {

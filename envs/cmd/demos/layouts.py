@@ -53,20 +53,35 @@ def minari(path):
                    int(seed) if known else -1)
 
 
+def parts(folder):
+    """The .arrow files of a folder of datasets: those that it names, as others beside them are its caches."""
+    state, named = os.path.join(folder, "state.json"), None
+    if os.path.exists(state):
+        with open(state) as f:
+            named = json.load(f).get("_data_files")
+    if named:
+        return [os.path.join(folder, part["filename"]) for part in named]
+    return sorted(glob.glob(os.path.join(glob.escape(folder), "*.arrow")))
+
+
 def imitation(path):
     """Yields the episodes of the library imitation as datasets stores them: a folder, an .arrow or a .parquet file."""
     arrow = need("pyarrow")
     if path.endswith(".parquet"):
         tables = [need("pyarrow.parquet").read_table(path)]
     else:
-        files = sorted(glob.glob(os.path.join(glob.escape(path), "*.arrow"))) if os.path.isdir(path) else [path]
+        files = parts(path) if os.path.isdir(path) else [path]
         tables = [need("pyarrow.ipc").open_stream(arrow.memory_map(p)).read_all() for p in files]
     for table in tables:
         lacking = {"obs", "acts", "terminal"} - set(table.column_names)
         if lacking:
             fail(f"it has the columns {table.column_names}, and lacks {sorted(lacking)}")
+        kind = table.schema.field("obs").type  # lists of lists of … numbers, whose type tells pictures
+        while hasattr(kind, "value_type"):
+            kind = kind.value_type
         for row in table.select([c for c in table.column_names if c != "infos"]).to_pylist():
-            yield np.array(row["obs"]), np.array(row["acts"]), row.get("rews"), row["terminal"], False, -1
+            obs = np.array(row["obs"], kind.to_pandas_dtype())
+            yield obs, np.array(row["acts"]), row.get("rews"), row["terminal"], False, -1
 
 
 np = need("numpy")

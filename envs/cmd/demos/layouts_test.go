@@ -169,6 +169,44 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 	}
 }
 
+// Pictures stay bytes, and what a folder of datasets does not name, such as a cache, is not read.
+func TestConvertPicturesOfDatasets(t *testing.T) {
+	command.UseInstallation()
+	python, folder := os.Getenv(command.PythonVariable), t.TempDir()
+	if exec.Command(python, "-I", "-c", "import pyarrow").Run() != nil {
+		t.Logf("NOT TESTED: %s has no pyarrow", python)
+		return
+	}
+	const script = `
+import json, pyarrow as pa, sys
+frames = [[[10 * t, 200], [3, t], [t, 0]] for t in range(6)]
+kind = pa.uint8()
+for _ in range(4):
+    kind = pa.list_(kind)
+table = pa.table({"obs": pa.array([[frames[t : t + 2] for t in range(5)]], kind), "acts": [[0, 1, 0, 1]],
+                  "terminal": [True]})
+for name in ("data-00000-of-00001.arrow", "cache-1.arrow"):
+    with pa.ipc.new_stream(f"{sys.argv[1]}/{name}", table.schema) as w:
+        w.write_table(table)
+json.dump({"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}, open(sys.argv[1] + "/state.json", "w"))
+`
+	if err := exec.Command(python, "-I", "-c", script, folder).Run(); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "x.npz")
+	if status, _, stderr := run(t, "convert", folder, "--out", out); status != 0 {
+		t.Fatal(stderr)
+	}
+	set, err := demo.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := set.Trajectories[0].Frames
+	if len(set.Trajectories) != 1 || f == nil || f.Stack != 2 || len(f.Pixels) != 6*6 || f.Pixels[6*5] != 50 {
+		t.Errorf("%d trajectories, of which the first holds the frames %+v", len(set.Trajectories), f)
+	}
+}
+
 // An interpreter without NumPy is told as one, as one without the other libraries is.
 func TestPythonWithoutNumPy(t *testing.T) {
 	command.UseInstallation()

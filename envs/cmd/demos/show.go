@@ -259,7 +259,7 @@ func convert(cmd *cobra.Command, path string, o *convertOptions) error {
 	if err != nil {
 		return err
 	}
-	set.Replay = nil
+	set.Made, set.Replay = cmp.Or(set.Made, set.Replay), nil
 	if err := command.CheckOutput(o.force, demo.Files(o.out), demo.Inputs(path)...); err != nil {
 		return err
 	}
