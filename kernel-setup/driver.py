@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -55,12 +56,12 @@ class Client(NotebookClient):
 
 
 def write(path, data):
-    """Writes bytes whole or not at all."""
+    """Writes bytes whole or not at all; a file that was there keeps its permissions."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix="." + path.name)
     try:
         with os.fdopen(handle, "wb") as f:
             f.write(data)
-        os.chmod(name, 0o644)
+        os.chmod(name, stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

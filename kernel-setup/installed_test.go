@@ -63,6 +63,9 @@ func TestMinimalNotebook(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "with a space")
 	writeFiles(t, dir, map[string]string{"minimal.ipynb": string(source)})
 	notebook := filepath.Join(dir, "minimal.ipynb")
+	if err := os.Chmod(notebook, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	got, err := runNotebook(t.Context(), l, logged(t), notebook, runOptions{
 		out: filepath.Join(dir, "out"), inplace: true, limit: 5 * time.Minute, env: []string{"SCALE=tiny"},
 	})
@@ -85,6 +88,9 @@ func TestMinimalNotebook(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s lacks %q (error %v)", path, want, err)
 		}
+	}
+	if info, err := os.Stat(notebook); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the notebook of mode 0600 is %v (error %v)", info.Mode(), err)
 	}
 	text, err := os.ReadFile(notebook)
 	if err != nil || strings.Contains(string(text), "step 98") || !strings.Contains(string(text), "step 99") {

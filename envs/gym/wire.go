@@ -12,8 +12,8 @@ import (
 const (
 	headerSize = 8
 	tag        = "gym"
-	// maxText bounds messages other than observations: specs, errors, snapshots, pictures.
-	maxText = 1 << 28
+	// maxMessage is the size that no message of one worker has, 256 MiB: more is not the bridge's.
+	maxMessage = 1 << 28
 )
 
 // The kinds of messages. Requests:
@@ -78,7 +78,7 @@ func (r *reader) next() (kind byte, body []byte, err error) {
 		return 0, nil, fmt.Errorf("%w: %.60q", errGarbage, r.buf[:have])
 	}
 	n := int(binary.LittleEndian.Uint32(r.buf))
-	if n > maxText {
+	if n > maxMessage {
 		return 0, nil, fmt.Errorf("%w: a length of %d bytes", errGarbage, n)
 	}
 	if headerSize+n > len(r.buf) {

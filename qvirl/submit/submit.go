@@ -24,7 +24,7 @@ import (
 type Job struct {
 	Name    string   // of the job in the engine, which nothing else may have: small letters, digits and -
 	Command []string // computes the shard that "--shard i/n", which is appended, names
-	Dir     string   // that the command runs in
+	Dir     string   // that the command runs in, but for a container, which has a working folder of its own
 	Out     string   // folder of the results, absolute; task i writes its log to Out/logs/task-i.log
 	Tasks   int      // n ≥ 1
 	CPUs    int      // of a task
