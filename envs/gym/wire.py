@@ -32,7 +32,7 @@ READ = getattr(os, "readv", None)  # reads without a copy, where the system has 
 
 
 class Refused(Exception):
-    """A request that cannot be met and that left the environments as they were."""
+    """A request that cannot be met; environments stay usable, and those before the one concerned have obeyed it."""
 
 
 class Gone(Exception):
