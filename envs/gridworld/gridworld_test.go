@@ -2,6 +2,7 @@ package gridworld
 
 import (
 	"math"
+	"math/rand/v2"
 	"sort"
 	"strings"
 	"testing"
@@ -208,6 +209,15 @@ func TestDemonstrate(t *testing.T) {
 				t.Errorf("trajectory %v does not end where the episode does", d)
 			}
 		}
+	}
+	// They come from a stream that is not the one that the world of the same seed was drawn from.
+	sol, err := w.MDP.Solve(w.Reward, 0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := w.MDP.Demonstrate(rand.New(rand.NewPCG(1, 2)), sol.Q, 2, 200, 5)
+	if !cmp.Equal(own, demos) {
+		t.Error("the demonstrations are not of stream 2 of their seed")
 	}
 	if none, err := w.Demonstrate(0, 5, 2, 0.9, 1); err != nil || len(none) != 0 {
 		t.Errorf("no demonstrations: got %v, %v", none, err)

@@ -130,3 +130,27 @@ func TestCheckSteps(t *testing.T) {
 		}
 	}
 }
+
+// largestSource is the random source whose numbers are the largest.
+type largestSource struct{}
+
+func (largestSource) Uint64() uint64 { return math.MaxUint64 }
+
+// TestDraw: indices come as often as their probabilities say, and one of probability zero never, also where rounding
+// leaves a rest of the others' sum.
+func TestDraw(t *testing.T) {
+	prob := []float64{0, 0.01, 0.29, 0, 0.7, 0}
+	rng, counts := rand.New(rand.NewPCG(4, 0)), make([]float64, len(prob))
+	for range 100_000 {
+		counts[Draw(rng, prob)]++
+	}
+	if counts[0]+counts[3]+counts[5] > 0 {
+		t.Errorf("counts %v of the probabilities %v", counts, prob)
+	}
+	if p := chiSquare([]float64{counts[1], counts[2], counts[4]}, []float64{0.01, 0.29, 0.7}); !(p > 1e-3) {
+		t.Errorf("counts %v of the probabilities %v: p = %g", counts, prob, p)
+	}
+	if got := Draw(rand.New(largestSource{}), []float64{0.5, 0.5 - 1e-9, 0}); got != 1 {
+		t.Errorf("the rest is of index %d, want 1", got)
+	}
+}

@@ -340,6 +340,10 @@ func TestSolveSoft(t *testing.T) {
 					}
 					scores[a] = sol.Q[i] / temperature
 				}
+				if q := sol.Q[s*m.Actions():][:m.Actions()]; q[sol.Greedy[s]] < floats.Max(q)-1e-5*temperature-1e-10 {
+					t.Fatalf("temperature %g: action %d is the likeliest of Q(%d, ·) = %v", temperature, sol.Greedy[s],
+						s, q)
+				}
 				want := temperature * floats.LogSumExp(scores)
 				if !scalar.EqualWithinAbs(v, want, 1e-5*temperature+1e-10) {
 					t.Fatalf("temperature %g: V[%d] = %g, want %g", temperature, s, v, want)

@@ -107,6 +107,12 @@ func TestWorkOfAFactorisationIsCounted(t *testing.T) {
 	if work := system.FactorizePolicy(action, 0.9); work != 0 {
 		t.Errorf("%g multiplications for the same policy", work)
 	}
+	want := m.NewSystem()
+	want.FactorizePolicy(action, 0.5)
+	if system.FactorizePolicy(action, 0.5); system.LogDet() != want.LogDet() {
+		t.Errorf("with another discount, log det = %g, want %g", system.LogDet(), want.LogDet())
+	}
+	system.FactorizePolicy(action, 0.9)
 	action[m.order.state[states-1]] = 1
 	if work := system.FactorizePolicy(action, 0.9); work != 2 {
 		t.Errorf("%g multiplications for one row, want 2", work)

@@ -155,3 +155,37 @@ func TestRareExcursions(t *testing.T) {
 		t.Errorf("excursions from 0: error %g of the standard deviation", e)
 	}
 }
+
+// TestStdError compares with the closed form: the standard deviation of n independent normal draws has the relative
+// error 1/√(2n), and that of an AR(1) process as if of n (1 − ρ²)/(1 + ρ²). The estimate is off by a few percent.
+func TestStdError(t *testing.T) {
+	const chains, n = 4, 20000
+	for _, rho := range []float64{0, 0.7} {
+		want := 1 / math.Sqrt(2*chains*n*(1-rho*rho)/(1+rho*rho))
+		if got := StdError(autoregressive(chains, n, rho, 8)); math.Abs(got/want-1) > 0.1 {
+			t.Errorf("ρ = %g: a relative error of %g, want %g", rho, got, want)
+		}
+	}
+}
+
+// TestMeasure: a value that hardly ever moves far out leaves the rewards' error, by which chains converge, as it is.
+func TestMeasure(t *testing.T) {
+	p := flips(t, 4, 1000, 0.5)
+	rng := rand.New(rand.NewPCG(3, 0))
+	for i := range p.Len() {
+		value := rng.NormFloat64()
+		if i%500 == 0 {
+			value = 100
+		}
+		p.Set(i, []float64{rng.NormFloat64(), rng.NormFloat64()}, []float64{value, -1000})
+	}
+	d := Diagnostics{MaxStdError: 0.04}
+	if d.measure(p); !(d.StdError < 0.02) || !(d.ValueStdError > 0.1) {
+		t.Errorf("the standard deviations of rewards have the error %g, that of the value %g", d.StdError,
+			d.ValueStdError)
+	}
+	worst := Convergence{RHat: []float64{1, math.NaN(), 2}, BulkESS: []float64{9, 10, math.NaN()}}
+	if rhat, ess := worst.Worst(); rhat != 1 || ess != 2 {
+		t.Errorf("quantities %d and %d are the worst, want those that have no diagnostics", rhat, ess)
+	}
+}

@@ -123,3 +123,29 @@ func TestWantsMore(t *testing.T) {
 		t.Error("without a target more samples are drawn")
 	}
 }
+
+// TestLeastIterations: chains go on for so long at least, and their progress never falls, though they begin anew.
+func TestLeastIterations(t *testing.T) {
+	budget := Budget{Samples: 400, Chains: 4, MinESS: 1, MaxRHat: 10, MaxIterations: 10_000, MinIterations: 700}
+	last := 0
+	progress := func(done, total int, _ string) {
+		if done < last || total != progressParts {
+			t.Errorf("%d of %d after %d", done, total, last)
+		}
+		last = done
+	}
+	_, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()}, progress,
+		func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
+			job.Report(0.5, "")
+			job.WarmUp(0.5, "")
+			p, d, err := job.Converge(budget, func(int, int) error { return nil },
+				func(perChain int) (*Posterior, error) { return flips(t, 4, perChain, 0.5), nil })
+			if d.Iterations != 700 {
+				t.Errorf("%d iterations, want 700", d.Iterations)
+			}
+			return p, err
+		})
+	if err != nil || last != progressParts {
+		t.Errorf("the progress ends at %d; error %v", last, err)
+	}
+}

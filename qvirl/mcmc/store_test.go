@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -34,6 +35,7 @@ func TestStoredSamplesSayTheSame(t *testing.T) {
 		"far off":    {1e7, 1, 1, 0, npz.Float64},
 		"sure":       {1e3, 1e-4, 1, 0, npz.Float64},
 		"β of 1e6":   {1, 2, 1e6, 0, npz.Float64},
+		"β up to so": {1, 2, 1e3, 4, npz.Float64},
 	} {
 		p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, c.mean, c.std), Discount: 0.9, Beta: c.beta,
 			BetaLogStd: c.logStd}
@@ -50,6 +52,11 @@ func TestStoredSamplesSayTheSame(t *testing.T) {
 				post.beta[i] = c.beta * math.Exp(c.logStd*rng.NormFloat64())
 			}
 		}
+		by := make([]Transition, post.Len())
+		for i := range by {
+			by[i] = Transition{float64(i) / 128, i%7 == 0}
+		}
+		post.SetTransitions(by)
 		path := filepath.Join(t.TempDir(), "posterior.npz")
 		arrays := post.Arrays()
 		if arrays["reward"].Type != c.kind || arrays["value"].Type != c.kind {
@@ -67,6 +74,13 @@ func TestStoredSamplesSayTheSame(t *testing.T) {
 		if err := r.Err(); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if !slices.Equal(again.Transitions(), by) {
+			t.Errorf("%s: the transitions are %v", name, again.Transitions())
+		}
+		short := a.Under("")
+		if Restore(short, p, post.Len()); short.Err() == nil {
+			t.Errorf("%s: %d samples of 2 chains were taken for as many of each", name, post.Len())
 		}
 		if err := a.Close(); err != nil {
 			t.Fatal(err)

@@ -75,6 +75,31 @@ func TestShortSteps(t *testing.T) {
 	}
 }
 
+// counted counts the evaluations of a likelihood.
+type counted struct {
+	Likelihood
+	evaluations *int
+}
+
+func (c counted) LogLikelihood(u, grad []float64) float64 {
+	*c.evaluations++
+	return c.Likelihood.LogLikelihood(u, grad)
+}
+
+// TestVanishingSteps: a trajectory of steps so short that no int has their number ends at the limit.
+func TestVanishingSteps(t *testing.T) {
+	for _, step := range []float64{1e-30, 0} {
+		evaluations := 0
+		l := counted{gaussian{mat.NewSymDense(1, []float64{1}), []float64{0}}, &evaluations}
+		at, h := newState(1), newHamiltonian(l, 2, 5)
+		h.step = step
+		at.evaluate(l, gradientToo)
+		if h.move(&at, rand.New(rand.NewPCG(1, 0))); evaluations != 1+5 {
+			t.Errorf("steps of %g: %d evaluations, want one where the chain is and 5", step, evaluations)
+		}
+	}
+}
+
 // run starts a chain of a kernel at zero and returns so many positions, after a tenth as many more, [Dim][draws].
 func runKernel(l Likelihood, draws int, move func(at *state, rng *rand.Rand)) [][]float64 {
 	rng := rand.New(rand.NewPCG(11, 0))

@@ -144,6 +144,11 @@ func TestTransitions(t *testing.T) {
 			t.Errorf("with steps of %g, %+v", step, k.Last)
 		}
 	}
+	made := k.Leapfrogs
+	k.StepSize = 1e-30 // of which no int has the number that a trajectory wants
+	if k.Step(); k.Leapfrogs-made != maxLeapfrog {
+		t.Errorf("with steps of 1e-30, a trajectory of %d, want %d", k.Leapfrogs-made, maxLeapfrog)
+	}
 }
 
 func TestFitStopsWhenCancelled(t *testing.T) {
