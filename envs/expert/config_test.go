@@ -84,6 +84,10 @@ func TestDefaultsByID(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
+	// of values that are scaled as rewards are
+	if c := (Config{Beta: 3, RewardScale: 0.5, Expected: true}); c.backup() != 6 {
+		t.Errorf("successors' values are those of β = %g on the scale of the rewards, want 6", c.backup())
+	}
 	c := Default("any")
 	c.Steps, c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 1000, 1, 0.2, 400
 	c.LearningRate, c.FinalLearningRate = 0.01, 0.002

@@ -207,3 +207,17 @@ func TestRewardsOfTransitions(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchesEndWithDemonstratedTransitions, as many as the config says.
+func TestBatchesEndWithDemonstratedTransitions(t *testing.T) {
+	tr := walkingTrainer(nil)
+	tr.config.Batch, tr.config.Demonstrated, tr.demonstrated = 8, 3, newReplay(1, 2)
+	for range 2 {
+		tr.replay.add(transition{observation: []float32{1}, next: []float32{1}})
+		tr.demonstrated.add(transition{observation: []float32{2}, next: []float32{2}})
+	}
+	got := tr.draw(tr.replay, rand.New(rand.NewPCG(1, 1))).observations
+	if want := []float32{1, 1, 1, 1, 1, 2, 2, 2}; !slices.Equal(got, want) {
+		t.Errorf("the batch is of %v, want %v", got, want)
+	}
+}

@@ -175,10 +175,17 @@ func (t *trainer) recall(into *replay, trajectories []demo.Trajectory) error {
 			return fmt.Errorf("expert: trajectory %d has %d numbers of %d observations, want %d of each", i,
 				len(j.Observations), n+1, size)
 		}
+		paid := j.Rewards
+		if paid == nil && t.options.Loss != nil { // to which it makes no difference
+			paid = make([]float64, n)
+		}
+		if paid == nil && t.options.Rewards == nil {
+			return fmt.Errorf("expert: trajectory %d has no rewards, by which values are learnt", i)
+		}
 		terminated := make([]bool, n)
 		terminated[n-1] = j.Terminated
 		now, after := j.Observations[:n*size], j.Observations[size:]
-		returns, err := t.returns(now, j.Actions, j.Rewards, after, terminated)
+		returns, err := t.returns(now, j.Actions, paid, after, terminated)
 		if err != nil {
 			return err
 		}

@@ -166,14 +166,19 @@ func (t *trainer) move(ctx context.Context, actions []int, seeds []int64) moved 
 	return m
 }
 
-// learn makes a gradient step on transitions of a replay, with the demonstrated ones that belong to a batch.
-func (t *trainer) learn(from *replay, random *rand.Rand) error {
+// draw draws a batch from a replay and from the demonstrated transitions, which come last.
+func (t *trainer) draw(from *replay, random *rand.Rand) batch {
 	c := t.config
 	drawn := from.sample(batch{}, c.Batch-c.Demonstrated, random)
 	if c.Demonstrated > 0 {
 		drawn = t.demonstrated.sample(drawn, c.Demonstrated, random)
 	}
-	loss, err := t.learner.learn(c.learningRate(t.steps), drawn)
+	return drawn
+}
+
+// learn makes a gradient step on transitions of a replay, with the demonstrated ones that belong to a batch.
+func (t *trainer) learn(from *replay, random *rand.Rand) error {
+	loss, err := t.learner.learn(t.config.learningRate(t.steps), t.draw(from, random))
 	if err != nil {
 		return err
 	}

@@ -164,3 +164,18 @@ func TestEndOfTrainingCancelsNoRound(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLastExploredTrajectoriesAreKept, Explore.Keep of them, with their successors.
+func TestTheLastExploredTrajectoriesAreKept(t *testing.T) {
+	all := explored{Trajectories: make([]demo.Trajectory, 5), Successors: make([]Successors, 5)}
+	for i := range all.Trajectories {
+		all.Trajectories[i].Seed, all.Successors[i].Terminated = int64(i), make([]bool, i)
+	}
+	for n, want := range map[int]int{2: 2, 5: 5, 9: 5} {
+		kept := all.last(n)
+		if len(kept.Trajectories) != want || len(kept.Successors) != want ||
+			kept.Trajectories[0].Seed != int64(5-want) || len(kept.Successors[0].Terminated) != 5-want {
+			t.Errorf("the last %d of 5 are %+v", n, kept)
+		}
+	}
+}

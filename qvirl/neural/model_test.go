@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/backend"
 )
@@ -224,6 +226,32 @@ func TestScoresOfKnownProbabilities(t *testing.T) {
 	}
 	if !scalar.EqualWithinAbs(s.Accuracy, 4.0/6, 1e-9) || s.Transitions != 6 {
 		t.Errorf("%+v, want 4 of 6 most probable actions", s)
+	}
+	// a model that holds all actions for equally probable has named none
+	if tied := scores(logOf(.5, .5), []int{0}, 2); tied.Accuracy != 0 {
+		t.Errorf("%+v of a model that prefers no action", tied)
+	}
+}
+
+// TestHeldOutTransitionsAreEvenlySpaced, where there are more than are looked at.
+func TestHeldOutTransitionsAreEvenlySpaced(t *testing.T) {
+	const n = 3 * heldOutLimit
+	d := demo.Trajectory{Observations: make([]float32, n+1), Actions: make([]int, n)}
+	for i := range n {
+		d.Observations[i], d.Actions[i] = float32(i), i
+	}
+	h := newHeldOut([]demo.Trajectory{d}, []*Data{{Scale: &Scale{Mean: []float32{0}, Std: []float32{1}}, Actions: n}})
+	if len(h.actions) != heldOutLimit || len(h.states) != 1 {
+		t.Fatalf("%d transitions in %d blocks, want %d in one", len(h.actions), len(h.states), heldOutLimit)
+	}
+	states, err := tensors.CopyFlatData[float32](h.states[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, a := range h.actions {
+		if a != 3*k+2 || states[k] != float32(a) {
+			t.Fatalf("transition %d is number %d, from state %g, want number %d", k, a, states[k], 3*k+2)
+		}
 	}
 }
 

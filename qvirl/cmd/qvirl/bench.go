@@ -99,6 +99,11 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 			return err
 		}
 	}
+	slices.SortStableFunc(o.sizes, func(a, b string) int { // what is stopped on a size would be on larger ones
+		x, _ := strconv.Atoi(a)
+		y, _ := strconv.Atoi(b)
+		return x - y
+	})
 	gone := map[string]bool{} // methods that are not tried, or not any more
 	for _, name := range o.methods {
 		if _, err := benchMethod(name); err != nil && !slices.Contains(peers, name) {

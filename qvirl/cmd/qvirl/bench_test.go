@@ -52,6 +52,14 @@ func TestBenchOfNothing(t *testing.T) {
 	}
 }
 
+// TestBenchTriesSmallSizesFirst: a method that takes too long on a size is not tried on larger ones alone.
+func TestBenchTriesSmallSizesFirst(t *testing.T) {
+	_, _, errs := run(t, "bench", "--sizes", "576,64", "--methods", "qvirl", "--limit", "1ns")
+	if !strings.Contains(errs, "qvirl on 64 states: more than 1ns") {
+		t.Errorf("errors %q, want 64 states to be tried first", errs)
+	}
+}
+
 // TestBenchLooksAtItsFolderFirst: before anything is measured, which may take hours.
 func TestBenchLooksAtItsFolderFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "costs")

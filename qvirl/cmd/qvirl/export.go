@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
@@ -46,7 +47,7 @@ small standard deviation says nothing, and means may lie many prior standard dev
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
 	f.StringVar(&o.demos, "demos", "", "file with trajectories, as train takes it (required)")
 	f.IntVar(&o.episode, "episode", 0, "the trajectory, counted from 0")
-	f.IntVar(&o.draws, "draws", 1000, "number of draws")
+	f.IntVar(&o.draws, "draws", 1000, "number of draws, at least 2")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the draws")
 	f.StringVar(&o.out, "out", "", "file for the draws, ending in .nc (required)")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
@@ -67,7 +68,8 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if filepath.Ext(o.out) != ".nc" {
 		return fmt.Errorf("--out %s: want a name that ends in .nc", o.out)
 	}
-	if err := command.CheckOutput(o.force, []string{o.out}, demo.Inputs(o.demos)...); err != nil {
+	if err := check.First(check.AtLeast(2, "--draws", o.draws),
+		command.CheckOutput(o.force, []string{o.out}, demo.Inputs(o.demos)...)); err != nil {
 		return err
 	}
 	m, err := catalogue.Load(o.model, o.backend)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -234,7 +235,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		fmt.Fprintln(stderr, "note:", note)
 	}
 	now := progress.Every(5 * time.Second)
-	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
+	options := planning.Options{Checkpoint: run,
 		Resumed: noteResumption(stderr, run),
 		Source:  fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
 		Progress: func(p expert.Progress) {
@@ -242,7 +243,19 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 				p.Return = math.NaN() // of the environment's own rewards, which play no part
 				fmt.Fprintln(stderr, "training:", p)
 			}
-		}})
+		}}
+	out, err := planning.Plan(ctx, on, pool, m, demos, c, options)
+	if errors.Is(err, expert.ErrCheckpoint) && o.force {
+		fmt.Fprintln(stderr, "note: --force: starting over:", strings.TrimSuffix(err.Error(),
+			"; "+expert.ErrCheckpoint.Error()))
+		if err := os.Remove(run); err != nil {
+			return err
+		}
+		out, err = planning.Plan(ctx, on, pool, m, demos, c, options)
+	}
+	if errors.Is(err, expert.ErrCheckpoint) {
+		return fmt.Errorf("%w, as with --force", err)
+	}
 	if err != nil {
 		return command.Interrupted(err, run)
 	}

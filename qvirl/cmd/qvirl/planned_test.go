@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,20 @@ func TestPlanIsRolledOutAndScored(t *testing.T) {
 	}
 	if _, err := os.Stat("planned/plan.run.npz"); err == nil {
 		t.Error("the run is still there")
+	}
+	// What is left of a planning with other settings is gone on from by nobody, and --force starts over.
+	if err := errors.Join(os.Mkdir("other", 0o755),
+		os.WriteFile("other/plan.run.npz", []byte("other"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	other := []string{"plan", "--model", "model", "--demos", demos, "--env", "CartPole-v1", "--config", "plan.json",
+		"--out", "other"}
+	if _, errs, status := runQVIRL(append(other, "--backend", "go")...); status != 1 ||
+		!strings.Contains(errs, "training begins anew, as with --force") {
+		t.Errorf("with the run of another planning: status %d, %q", status, errs)
+	}
+	if do(append(other, "--force")...); !strings.Contains(stderr, "note: --force: starting over: ") {
+		t.Errorf("with --force it says %q", stderr)
 	}
 	var played rolledOut
 	if err := json.Unmarshal([]byte(do("rollout", "--model", "planned", "--env", "CartPole-v1", "--episodes", "4",

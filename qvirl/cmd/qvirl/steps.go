@@ -59,10 +59,10 @@ func newBenchSteps() *cobra.Command {
 		Use:   "steps",
 		Short: "Measure what a training step and a prediction of networks cost, beside PyTorch and JAX",
 		Long: `steps measures networks of the paper's size (8 features, 4 actions, two layers of 128 units): a training
-step of QVIRL, of 64 demonstrated and 64 auxiliary transitions, for one run and for ten in one program; a
-prediction for one observation, and for ten thousand, beside a product of matrices of the same shape as
-the network's widest layer. All take turns, so that other load on the machine slows all alike, and
-medians are shown.
+step of QVIRL, of 64 demonstrated and 64 auxiliary transitions, for one run and for ten (on a CPU in two
+programs, side by side); a prediction for one observation, and for ten thousand, beside a product of
+matrices of the same shape as the network's widest layer. All take turns, so that other load on the
+machine slows all alike, and medians are shown.
 
 --images adds a training step of a classifier of images: 128 stacks of four of 84 × 84, and the network of
 Mnih et al. (2015).

@@ -285,7 +285,7 @@ func (o *trainOptions) goesWith(c neural.Config) error {
 			"demonstrations, and there are none with Folds = 0, as of ensembles"),
 		check.That(c.Patience == 0 || o.heldOut != "", "--held-out is missing: the config's Patience = %d looks at "+
 			"its episodes", c.Patience),
-		check.That(!o.explores() || o.branches || o.exploreEvery >= 1 && o.exploreEvery%c.ReportEvery == 0,
+		check.That(!o.explores() || o.exploreEvery >= 1 && o.exploreEvery%c.ReportEvery == 0,
 			"--explore-every %d: want a multiple of the config's ReportEvery, %d", o.exploreEvery, c.ReportEvery))
 }
 

@@ -132,6 +132,10 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 		!strings.Contains(stderr, "50 draws along 8 steps") {
 		t.Errorf("export into little memory: status %d, %q", status, stderr)
 	}
+	if _, stderr, status := runQVIRL("export", "--model", "qvirl", "--demos", "demos.npz", "--draws", "1", "--out",
+		"x.nc"); status != 1 || !strings.Contains(stderr, "--draws = 1, want at least 2") {
+		t.Errorf("export of one draw: status %d, %q", status, stderr)
+	}
 	if stdout, stderr, status := export("qvirl", "9", "walk.nc"); status != 0 ||
 		!strings.Contains(stdout, "50 draws along 8 steps of episode 9") {
 		t.Errorf("export: status %d, %q, %q", status, stdout, stderr)

@@ -71,6 +71,30 @@ func TestBetaIsChosen(t *testing.T) {
 	}
 }
 
+// TestBetasGoWithWhatDoesNotExplore: several β can be chosen among wherever the apprentice does not explore, as with
+// branches, too, and a single one is said to be one of several then.
+func TestBetasGoWithWhatDoesNotExplore(t *testing.T) {
+	entry, err := catalogue.Find("qvirl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, try := range []struct {
+		explore, branches, may bool
+		successors             int
+	}{{true, false, false, 1}, {true, true, true, 1}, {false, true, true, 1}, {false, false, true, 4}} {
+		o := &trainOptions{method: "qvirl", betas: []float64{1, 5}, steps: 1, successors: try.successors,
+			explore: try.explore, branches: try.branches}
+		o.env = "CartPole-v1"
+		err := o.validate(entry, newTrain().Flags())
+		if (err == nil) != try.may {
+			t.Errorf("%+v: error %v", try, err)
+		}
+		if o.betas = o.betas[:1]; o.mayTakeBetas(entry) != try.may {
+			t.Errorf("%+v: advises several β: %t", try, !try.may)
+		}
+	}
+}
+
 // timedMethod is one whose trainings take as many seconds as β says.
 type timedMethod struct{ neural.Method }
 

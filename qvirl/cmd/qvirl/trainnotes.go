@@ -163,4 +163,4 @@ func (o *trainOptions) mayTakeBetas(entry *catalogue.Method) bool {
 }
 
 // explores reports whether the apprentice is to explore an environment.
-func (o *trainOptions) explores() bool { return o.env != "" && o.explore }
+func (o *trainOptions) explores() bool { return o.env != "" && o.explore && !o.branches }

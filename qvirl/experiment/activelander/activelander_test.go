@@ -217,6 +217,14 @@ func TestLeadsAreDifferencesOfValues(t *testing.T) {
 	if r := monotone.RankCorrelation(); !scalar.EqualWithinAbs(r, 1, 1e-12) {
 		t.Errorf("rank correlation %g of numbers in the same order", r)
 	}
+	// Four leads are certain, without an error: their order among each other is nobody's.
+	tied := Leads{Truth: []float64{9, 9, 9, 9, 0, 0}, Mean: []float64{5, 6, 7, 8, 1, 2},
+		Std: []float64{1, 2, 3, 4, 5, 6}, Certain: 2}
+	up := tied.RankCorrelation()
+	slices.Reverse(tied.Std[:4])
+	if down := tied.RankCorrelation(); !scalar.EqualWithinAbs(up, down, 1e-12) || !(up > 0.5 && up < 1) {
+		t.Errorf("rank correlations %g and %g of the same errors", up, down)
+	}
 	if _, err := c.Leads(d, m, 51); err == nil {
 		t.Error("no error for more states than there are")
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/qvirl/neural"
@@ -41,12 +40,17 @@ func (l Leads) RankCorrelation() float64 {
 	return stat.Correlation(ranks(l.Errors()), ranks(l.Std), nil)
 }
 
-// ranks returns the places of numbers in their order.
+// ranks returns how many numbers each of them exceeds, where each of those that equal it, as errors beyond Certain do,
+// counts half.
 func ranks(x []float64) []float64 {
-	order, out := make([]int, len(x)), make([]float64, len(x))
-	floats.Argsort(slices.Clone(x), order)
-	for place, i := range order {
-		out[i] = float64(place)
+	sorted, out := slices.Sorted(slices.Values(x)), make([]float64, len(x))
+	for i, v := range x {
+		first, _ := slices.BinarySearch(sorted, v)
+		last := first
+		for last < len(sorted) && sorted[last] == v {
+			last++
+		}
+		out[i] = float64(first+last-1) / 2
 	}
 	return out
 }

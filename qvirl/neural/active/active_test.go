@@ -294,6 +294,19 @@ func TestRiskIsThatOfTheRewardsOfTheDraws(t *testing.T) {
 	}
 }
 
+// TestLossesAreDiscounted: of two draws, the first loses 1 where the apprentice acts by the mean, step after step.
+func TestLossesAreDiscounted(t *testing.T) {
+	s := &risky{level: 0.9, discount: 0.5, weight: 1, loss: make([]float64, 2)}
+	for range 3 {
+		if a := s.next(variational.ValuesAt{Mean: []float64{2, 1}, Draws: [][]float64{{0, 3}, {1, 2}}}, 0); a != 0 {
+			t.Fatalf("the apprentice takes action %d, want 0", a)
+		}
+	}
+	if !slices.Equal(s.loss, []float64{1.75, 0}) || s.value() != 1.75 {
+		t.Errorf("losses %v, of which the quantile is %g, want 1.75 and 0", s.loss, s.value())
+	}
+}
+
 func TestBadAcquisitionsAreRefused(t *testing.T) {
 	q := question(t, [2]float32{})
 	good := Segments{Length: 1, Draws: 2, Replicates: 2}

@@ -195,13 +195,16 @@ func (c Config) worth(p pays, spec neural.Spec, curve []expert.Point, demos, rol
 	return w, nil
 }
 
-// ranks returns how many of the numbers each of them exceeds.
+// ranks returns how many of the numbers each of them exceeds, where each of those that equal it counts half.
 func ranks(x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, a := range x {
-		for _, b := range x {
-			if a > b {
+		for k, b := range x {
+			switch {
+			case a > b:
 				out[i]++
+			case a == b && k != i:
+				out[i] += 0.5
 			}
 		}
 	}

@@ -20,9 +20,10 @@ const (
 )
 
 // inducing returns the transitions at the inducing points (Appendix "KL and the loss", last paragraph): each is a
-// demonstrated one whose state and successors are displaced together, by up to one standard deviation of each feature
-// (see climb). What an action changes is taken to be what it changed at the demonstrated state: true nearby only, which
-// is why a point can get no farther.
+// demonstrated one whose state and successors are displaced together, by up to one of the units in which the network
+// sees each feature (see climb): a standard deviation with neural.Config's Unit 0, and a fifth of one of a standardised
+// feature by default. What an action changes is taken to be what it changed at the demonstrated state: true nearby
+// only, which is why a point can get no farther.
 //
 // Of the rewards of all states and actions, those at the points are a marginal, whose divergence is at most that of
 // all. The points that bring the bound nearest are where the divergence is greatest: there, the displacement climbs,
@@ -74,8 +75,8 @@ func inducingPoints(d *neural.Data, m int) ([]neural.Parameter, error) {
 	}, nil
 }
 
-// spread returns the indices of m transitions that lie far apart in state ⊕ one-hot action, standardised: the first
-// one, then always the one that is farthest from all before.
+// spread returns the indices of m transitions that lie far apart in state ⊕ one-hot action, as networks see them: the
+// first one, then always the one that is farthest from all before.
 func spread(d *neural.Data, m int) []int {
 	size := len(d.Scale.Mean)
 	// squared distance of each transition to those chosen
