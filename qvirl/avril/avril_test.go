@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
@@ -138,6 +139,9 @@ func TestCollapse(t *testing.T) {
 	if got := high.Diagnostics().Collapsed; got < 8 || floats.Min(high.std) < 66*math.Exp(MinLogStd)*(1-1e-12) {
 		t.Errorf("λ = 0.5: %d of 9 rewards collapsed, to %.3g; want at least 8, and none below the bound", got,
 			high.std)
+	}
+	if ok, reason := high.Convergence(); ok || !strings.Contains(reason, "collapsed to a point") {
+		t.Errorf("λ = 0.5: converged %t, %q", ok, reason)
 	}
 	if floats.Norm(low.mean, math.Inf(1)) < 0.1 {
 		t.Error("λ = 0.1: the demonstrations have moved no mean")
@@ -300,6 +304,22 @@ func TestRefuses(t *testing.T) {
 	singular.Prior = irl.Prior{Mean: singular.Prior.Mean, LowRank: mat.NewDense(64, 1, slices.Repeat([]float64{1}, 64))}
 	if _, err := m.Fit(t.Context(), []*irl.Problem{singular}, nil); !errors.Is(err, irl.ErrSingularPrior) {
 		t.Errorf("a singular prior gives the error %v", err)
+	}
+	unsure := oneState(t)
+	unsure.BetaLogStd = 1
+	if _, err := m.Fit(t.Context(), []*irl.Problem{unsure}, nil); !errors.Is(err, irl.ErrUnsupported) {
+		t.Errorf("an unknown β gives the error %v", err)
+	}
+	late, stop := context.WithCancel(t.Context()) // while it trains
+	long := Default()
+	long.Steps, long.Tolerance = math.MaxInt, 0
+	method, err := New(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, stop)
+	if _, err := method.Fit(late, []*irl.Problem{oneState(t)}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelling a training gives the error %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -80,9 +80,10 @@ func parse(cells []string) (c Cost, err error) {
 		err = errors.Join(err, bad)
 		return v
 	}
-	return Cost{States: int(of("states")), Method: cells[1], Seconds: of("seconds"), Processor: of("processor_seconds"),
+	c = Cost{States: int(of("states")), Method: cells[1], Seconds: of("seconds"), Processor: of("processor_seconds"),
 		PeakMiB: of("peak_mib"), Evaluations: int(of("evaluations")), Converged: cells[6] == "true", RHat: of("rhat"),
-		ESS: of("ess_bulk"), Compile: of("compile_seconds"), Version: cells[10]}, err
+		ESS: of("ess_bulk"), Compile: of("compile_seconds"), Version: cells[10]}
+	return c, err
 }
 
 // Read reads the costs that a folder holds; none where it has none.

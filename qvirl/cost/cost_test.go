@@ -40,6 +40,13 @@ func TestRows(t *testing.T) {
 	if _, err := again[0].Number("second"); err == nil || !strings.Contains(err.Error(), `"seconds"`) {
 		t.Errorf("a column that there is not: %v", err)
 	}
+	broken := []byte(strings.Join(rows[0], ",") + "\n16,qvirl,quick,2.25,40,7,true,,,0.3,\n")
+	if err := os.WriteFile(filepath.Join(dir, "rows.csv"), broken, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("seconds that are no number: %v", err)
+	}
 	text, err := os.ReadFile(filepath.Join(dir, "machine.json"))
 	if err != nil || !strings.Contains(string(text), `"go"`) {
 		t.Errorf("machine.json: %s, %v", text, err)

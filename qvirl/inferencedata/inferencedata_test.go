@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/netcdf"
@@ -128,12 +129,13 @@ func TestPriorDraws(t *testing.T) {
 			t.Errorf("reward %d has the mean %g, want 0.5", j, mean)
 		}
 	}
-	sum := 0.0
+	var logs []float64
 	for _, b := range find(t, root, "prior", "beta").Data.([]float64) {
-		sum += math.Log(b / p.Beta)
+		logs = append(logs, math.Log(b/p.Beta))
 	}
-	if math.Abs(sum/n) > 5*0.5/math.Sqrt(n) {
-		t.Errorf("log β/β₀ has the mean %g, want 0", sum/n)
+	if mean, std := stat.MeanStdDev(logs, nil); math.Abs(mean) > 5*p.BetaLogStd/math.Sqrt(n) ||
+		math.Abs(std/p.BetaLogStd-1) > 5/math.Sqrt(2*n) {
+		t.Errorf("log β/β₀ is %g ± %g, want 0 ± %g", mean, std, p.BetaLogStd)
 	}
 }
 

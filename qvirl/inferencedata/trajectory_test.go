@@ -95,6 +95,21 @@ func TestTrajectory(t *testing.T) {
 		near("reward", i, reward.ColView(i), rewards.Mean[i], rewards.Std(i), 0.03)
 		near("prior reward", i, prior.ColView(i), post.Prior().Mean, post.Prior().Std, 0)
 	}
+	// Two steps' rewards correlate by the kernel over observation and one-hot action, within 5 standard errors.
+	lengths := post.Prior().Lengthscales
+	for i, a := range walk.Actions {
+		for k, b := range walk.Actions[:i] {
+			square := math.Pow(float64(walk.Observations[i]-walk.Observations[k])/lengths[0], 2)
+			if a != b {
+				square += 1/(lengths[1]*lengths[1]) + 1/(lengths[2]*lengths[2])
+			}
+			want := math.Exp(-square / 2)
+			got := stat.Correlation(mat.Col(nil, i, prior), mat.Col(nil, k, prior), nil)
+			if !(math.Abs(got-want) <= 5*(1-want*want)/math.Sqrt(draws)+1e-6) {
+				t.Errorf("prior rewards %d and %d correlate by %g, want %g", k, i, got, want)
+			}
+		}
+	}
 	for d := range draws {
 		for i, a := range walk.Actions {
 			left, right := q.At(d, 2*i), q.At(d, 2*i+1)

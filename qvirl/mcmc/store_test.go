@@ -35,7 +35,7 @@ func TestStoredSamplesSayTheSame(t *testing.T) {
 		"far off":    {1e7, 1, 1, 0, npz.Float64},
 		"sure":       {1e3, 1e-4, 1, 0, npz.Float64},
 		"β of 1e6":   {1, 2, 1e6, 0, npz.Float64},
-		"β up to so": {1, 2, 1e3, 4, npz.Float64},
+		"β up to so": {1, 2, 100, 4, npz.Float64},
 	} {
 		p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, c.mean, c.std), Discount: 0.9, Beta: c.beta,
 			BetaLogStd: c.logStd}

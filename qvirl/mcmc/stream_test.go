@@ -74,7 +74,7 @@ func TestSample(t *testing.T) {
 	for i := range p.Len() {
 		p.SetValues(i, []float64{0, 0}, []float64{float64(i), 0, float64(i) / 10})
 	}
-	for _, n := range []int{5, 8, 50} {
+	for _, n := range []int{7, 8, 50} {
 		s, err := p.Sample(rand.New(rand.NewPCG(1, 0)), n)
 		if err != nil {
 			t.Fatal(err)

@@ -244,7 +244,11 @@ func (t *Target) push(i int) []float64 {
 	case t.root != nil:
 		copy(out, t.root.RawRowView(i))
 	default:
-		out[slices.Index(t.free, i)] = 1
+		for j, of := range t.free {
+			if of == i && t.diag[j] != 0 { // not a column of zeros, which moves no reward
+				out[j] = 1
+			}
+		}
 	}
 	return out
 }

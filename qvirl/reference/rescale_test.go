@@ -32,7 +32,7 @@ func TestRescale(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{1, 3}, Std: []float64{2, 1}}, Discount: 0.9,
-			Beta: 0.5, BetaLogStd: 1}
+			Beta: 0.5, BetaLogStd: 0.7}
 		for i := range 100000 {
 			p.Demos = append(p.Demos, mdp.Step{Action: i % 4 / 3}) // one of four is the second action
 		}

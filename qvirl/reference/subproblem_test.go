@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -126,6 +128,20 @@ func checkForks(t *testing.T, p *irl.Problem) {
 		t.Errorf("the hall's reward: %g ± %g, want 0 ± 2, the prior", r.Mean(), r.StdDev())
 	}
 	checkValues(t, post)
+	hall := post.RewardChains(0) // of no subproblem: each chain has draws of its own
+	for j, chain := range hall[1:] {
+		if r := stat.Correlation(hall[0], chain, nil); math.Abs(r) > 0.1 {
+			t.Errorf("the hall's rewards in chains 0 and %d have the correlation %g", j+1, r)
+		}
+	}
+	by := []float64{post.Diagnostics().Acceptance}
+	for _, transition := range post.Transitions() {
+		by = append(by, transition.Acceptance)
+	}
+	if !(floats.Min(by) >= 0 && floats.Max(by) <= 1 && by[0] > 0.3) {
+		t.Errorf("acceptance probabilities from %g to %g, of Hamiltonian transitions %g", floats.Min(by),
+			floats.Max(by), by[0])
+	}
 	same, n := 0.0, post.Len()
 	for i := range n {
 		reward := post.Rewards().RawRowView(i)

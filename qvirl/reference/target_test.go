@@ -329,3 +329,19 @@ func TestWhitenedRewards(t *testing.T) {
 		}
 	}
 }
+
+// TestPush: a push moves its reward and no other, also where the prior's low-rank factor has a column of zeros.
+func TestPush(t *testing.T) {
+	m, err := mdp.New(2, 1, [][]mdp.Transition{{{Next: 1, Prob: 1}}, nil}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := NewTarget(&irl.Problem{MDP: m, Discount: 0.9, Beta: 1, Demos: []mdp.Step{{}}, Prior: irl.Prior{
+		Mean: []float64{0, 0}, Std: []float64{2, 0}, LowRank: mat.NewDense(2, 1, nil)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.rewardAt(target.push(0)); !slices.Equal(target.reward, []float64{2, 0}) {
+		t.Errorf("a push of reward 0 gives the rewards %v, want 2 and 0", target.reward)
+	}
+}

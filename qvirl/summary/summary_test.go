@@ -99,7 +99,8 @@ func TestClosedForm(t *testing.T) {
 		ValueStd: []float64{3, 3}, Policy: []float64{.5, .5, .5, .5}, BetaMean: 7, BetaStd: 4}
 	for _, c := range [][2][]float64{{s.RewardMean, want.RewardMean}, {s.RewardStd, want.RewardStd},
 		{s.ValueMean, want.ValueMean}, {s.ValueStd, want.ValueStd}, {s.Policy, want.Policy},
-		{s.Error.RewardMean, {0, 0}}, {s.Error.ValueStd, {0, 0}}, {{s.BetaMean, s.BetaStd}, {7, 4}}} {
+		{s.Error.RewardMean, {0, 0}}, {s.Error.ValueStd, {0, 0}}, {{s.BetaMean, s.BetaStd}, {7, 4}},
+		{{s.Error.BetaMean, s.Error.BetaStd}, {0, 0}}} {
 		if !slices.Equal(c[0], c[1]) {
 			t.Errorf("%v, want %v", c[0], c[1])
 		}
@@ -151,8 +152,8 @@ func TestChains(t *testing.T) {
 			l.Mean != s.RewardMean[i] || l.Std != s.RewardStd[i] {
 			t.Errorf("%+v; the summary has %g ± %g; want 1 ± 3", l, s.RewardMean[i], s.RewardStd[i])
 		}
-		for what, ratio := range map[string]float64{"error of the mean": l.MeanError / mean,
-			"error of the deviation": l.StdError / deviation, "bulk ESS": l.BulkESS / size} {
+		for what, ratio := range map[string]float64{"squared error of the mean": math.Pow(l.MeanError/mean, 2),
+			"squared error of the deviation": math.Pow(l.StdError/deviation, 2), "bulk ESS": l.BulkESS / size} {
 			if !(ratio > 0.7 && ratio < 1.4) {
 				t.Errorf("%s: the %s is %.2f of what it should be", l.Name, what, ratio)
 			}
