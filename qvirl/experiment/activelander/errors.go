@@ -6,8 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -37,22 +36,7 @@ func (l Leads) Errors() []float64 {
 
 // RankCorrelation returns Spearman's correlation of the errors and the standard deviations.
 func (l Leads) RankCorrelation() float64 {
-	return stat.Correlation(ranks(l.Errors()), ranks(l.Std), nil)
-}
-
-// ranks returns how many numbers each of them exceeds, where each of those that equal it, as errors beyond Certain do,
-// counts half.
-func ranks(x []float64) []float64 {
-	sorted, out := slices.Sorted(slices.Values(x)), make([]float64, len(x))
-	for i, v := range x {
-		first, _ := slices.BinarySearch(sorted, v)
-		last := first
-		for last < len(sorted) && sorted[last] == v {
-			last++
-		}
-		out[i] = float64(first+last-1) / 2
-	}
-	return out
+	return metric.RankCorrelation(l.Errors(), l.Std)
 }
 
 // leadsAtATime is the number of states whose values are computed together.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -189,26 +190,10 @@ func (c Config) worth(p pays, spec neural.Spec, curve []expert.Point, demos, rol
 		objectives, returns = append(objectives, p.Objective), append(returns, p.Return)
 	}
 	w.Plan = slices.Max(objectives)
-	if w.RankOfReturns = stat.Correlation(ranks(objectives), ranks(returns), nil); math.IsNaN(w.RankOfReturns) {
+	if w.RankOfReturns = metric.RankCorrelation(objectives, returns); math.IsNaN(w.RankOfReturns) {
 		w.RankOfReturns = 0 // of a single point
 	}
 	return w, nil
-}
-
-// ranks returns how many of the numbers each of them exceeds, where each of those that equal it counts half.
-func ranks(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, a := range x {
-		for k, b := range x {
-			switch {
-			case a > b:
-				out[i]++
-			case a == b && k != i:
-				out[i] += 0.5
-			}
-		}
-	}
-	return out
 }
 
 // process carries what is known of the transitions of demonstrations and rollouts on to all others: what a model

@@ -3,7 +3,6 @@ package planning
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -400,13 +399,6 @@ func TestWorthSaysWhatOthersAreWorth(t *testing.T) {
 	got.RankOfReturns = math.Round(1e9*got.RankOfReturns) / 1e9
 	if got != want {
 		t.Errorf("worth %+v, want %+v", got, want)
-	}
-}
-
-// TestEqualNumbersHaveEqualRanks, whatever their order.
-func TestEqualNumbersHaveEqualRanks(t *testing.T) {
-	if got := ranks([]float64{500, 200, 500, 300, 500}); !slices.Equal(got, []float64{3, 0, 3, 1, 3}) {
-		t.Errorf("ranks %v, want 3, 0, 3, 1 and 3", got)
 	}
 }
 
