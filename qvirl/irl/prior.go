@@ -137,8 +137,9 @@ func (p Prior) Factor() (*mat.Dense, error) {
 	return factor, nil
 }
 
-// factorLowRank returns B = [W diag(Std)] without its columns of zeros, or where that has more columns than rows the
-// Rᵀ of Bᵀ = Q R: then B Bᵀ = Rᵀ R, and Σ itself, whose small eigenvalues rounding would take, is never formed.
+// factorLowRank returns B = [W diag(Std)] without the columns of zero standard deviations, or where that has more
+// columns than rows the Rᵀ of Bᵀ = Q R: then B Bᵀ = Rᵀ R, and Σ itself, whose small eigenvalues rounding would take, is
+// never formed.
 func (p Prior) factorLowRank() *mat.Dense {
 	n, k := p.LowRank.Dims()
 	columns := k
