@@ -1,6 +1,9 @@
 package mcmc
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // StepSize adapts the step size of an integrator by dual averaging towards an acceptance probability (Hoffman and
 // Gelman, 2014, Algorithm 5, with their constants).
@@ -35,4 +38,10 @@ func MeanStep[C any](chains []C, step func(C) float64) float64 {
 		log += math.Log(step(k)) / float64(len(chains))
 	}
 	return math.Exp(log)
+}
+
+// Leapfrogs returns the number of steps of a trajectory of a mean length, jittered uniformly by half of it, which keeps
+// trajectories from closing on themselves (Neal, 2011): at most limit, however short the steps are.
+func Leapfrogs(rng *rand.Rand, length, step float64, limit int) int {
+	return int(math.Min(math.Ceil((0.5+rng.Float64())*length/step), float64(limit)))
 }

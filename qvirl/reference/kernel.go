@@ -136,9 +136,7 @@ func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
 	}
 	h.from.copyFrom(at)
 	start := h.metric.draw(h.momentum, h.velocity, rng) - at.logDensity()
-	step := h.step
-	// before it is an int: steps may be so short that their number is none
-	steps := int(math.Min(math.Ceil((0.5+rng.Float64())*h.trajectory/step), float64(h.limit)))
+	step, steps := h.step, mcmc.Leapfrogs(rng, h.trajectory, h.step, h.limit)
 	if h.short > 0 && rng.Float64() < h.short {
 		step *= shortStep
 	}

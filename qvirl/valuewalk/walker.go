@@ -145,9 +145,7 @@ func (k *Walker) findDet() {
 func (k *Walker) Step() (x []float64, integration float64) {
 	k.from.copyFrom(&k.at)
 	kinetic := k.kinetic.momentum(k.momentum, k.velocity, k.rng)
-	// A uniformly jittered length keeps trajectories from closing on themselves (Neal, 2011).
-	// It is an int only then: steps may be so short that their number is none.
-	steps := int(math.Min(math.Ceil((0.5+k.rng.Float64())*k.trajectory/k.StepSize), float64(k.longest)))
+	steps := mcmc.Leapfrogs(k.rng, k.trajectory, k.StepSize, k.longest)
 	floats.AddScaled(k.momentum, k.StepSize/2, k.at.grad)
 	for l := 1; l <= steps; l++ {
 		k.kinetic.velocity(k.velocity, k.scratch, k.momentum)
