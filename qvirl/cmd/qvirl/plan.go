@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -244,15 +243,9 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 				fmt.Fprintln(stderr, "training:", p)
 			}
 		}}
-	out, err := planning.Plan(ctx, on, pool, m, demos, c, options)
-	if errors.Is(err, expert.ErrCheckpoint) && o.force {
-		fmt.Fprintln(stderr, "note: --force: starting over:", strings.TrimSuffix(err.Error(),
-			"; "+expert.ErrCheckpoint.Error()))
-		if err := os.Remove(run); err != nil {
-			return err
-		}
-		out, err = planning.Plan(ctx, on, pool, m, demos, c, options)
-	}
+	out, err := command.Anew(stderr, o.force, run, expert.ErrCheckpoint, func() (*planning.Model, error) {
+		return planning.Plan(ctx, on, pool, m, demos, c, options)
+	})
 	if errors.Is(err, expert.ErrCheckpoint) {
 		return fmt.Errorf("%w, as with --force", err)
 	}

@@ -302,15 +302,9 @@ func (o *trainOptions) fits(method neural.Method, task *neural.Task) error {
 func (o *trainOptions) learn(cmd *cobra.Command, method neural.Method, task *neural.Task, report irl.Progress) (
 	neural.Model, error) {
 	stderr := cmd.ErrOrStderr()
-	model, err := o.fit(cmd.Context(), method, task, report, stderr)
-	if errors.Is(err, neural.ErrCheckpoint) && o.force {
-		fmt.Fprintln(stderr, "note: --force: starting over:", strings.TrimSuffix(err.Error(),
-			"; "+neural.ErrCheckpoint.Error()))
-		if err := os.RemoveAll(task.Checkpoint); err != nil {
-			return nil, fmt.Errorf("removing the checkpoint: %w", err)
-		}
-		model, err = o.fit(cmd.Context(), method, task, report, stderr)
-	}
+	model, err := command.Anew(stderr, o.force, task.Checkpoint, neural.ErrCheckpoint, func() (neural.Model, error) {
+		return o.fit(cmd.Context(), method, task, report, stderr)
+	})
 	if errors.Is(err, neural.ErrCheckpoint) {
 		return nil, fmt.Errorf("%w, or give --force", err)
 	}

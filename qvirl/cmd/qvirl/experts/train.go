@@ -149,15 +149,9 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 			}
 		},
 	}
-	e, err := expert.Train(ctx, on, pool, c, options)
-	if errors.Is(err, expert.ErrCheckpoint) && force {
-		fmt.Fprintln(stderr, "note: --force: starting over:", strings.TrimSuffix(err.Error(),
-			"; "+expert.ErrCheckpoint.Error()))
-		if err := os.Remove(run); err != nil {
-			return err
-		}
-		e, err = expert.Train(ctx, on, pool, c, options)
-	}
+	e, err := command.Anew(stderr, force, run, expert.ErrCheckpoint, func() (*expert.Expert, error) {
+		return expert.Train(ctx, on, pool, c, options)
+	})
 	if errors.Is(err, expert.ErrCheckpoint) {
 		return fmt.Errorf("%w, as with --force", err)
 	}
