@@ -49,13 +49,20 @@ type Diagnostics struct {
 // give their means and their 5 % and 95 % quantiles as exactly.
 type Convergence struct{ RHat, BulkESS, TailESS []float64 }
 
-// measure diagnoses the samples, by what the targets ask for.
-func (d *Diagnostics) measure(p *Posterior) {
+// measure diagnoses the samples, by what the targets ask for; with all set the errors too of samples whose chains
+// disagree or are too short, which are not Clean whatever the errors are.
+func (d *Diagnostics) measure(p *Posterior, all bool) {
 	of := []*Convergence{&d.Reward, &d.Value, &d.Beta}
-	widest := []*float64{&d.StdError, &d.ValueStdError, &d.StdError}
-	for k, q := range p.quantities() {
+	quantities := p.quantities()
+	for k, q := range quantities {
 		*of[k] = q.convergence()
-		if d.MaxStdError > 0 {
+	}
+	if rhat, ess := d.Worst(); !all && !(rhat <= d.MaxRHat && ess >= d.MinESS) {
+		return
+	}
+	if d.MaxStdError > 0 {
+		widest := []*float64{&d.StdError, &d.ValueStdError, &d.StdError}
+		for k, q := range quantities {
 			err := worst(q.n, func(i int) float64 { return stdError(q.chains(i), q.unit) })
 			*widest[k] = math.Max(*widest[k], err)
 		}

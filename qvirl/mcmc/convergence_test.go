@@ -180,9 +180,14 @@ func TestMeasure(t *testing.T) {
 		p.Set(i, []float64{rng.NormFloat64(), rng.NormFloat64()}, []float64{value, -1000})
 	}
 	d := Diagnostics{MaxStdError: 0.04}
-	if d.measure(p); !(d.StdError < 0.02) || !(d.ValueStdError > 0.1) {
+	if d.measure(p, true); !(d.StdError < 0.02) || !(d.ValueStdError > 0.1) {
 		t.Errorf("the standard deviations of rewards have the error %g, that of the value %g", d.StdError,
 			d.ValueStdError)
+	}
+	some := Diagnostics{MaxStdError: 0.04, MaxRHat: 1.01, MinESS: 1e5}
+	if some.measure(p, false); some.Value.RHat[0] != d.Value.RHat[0] || some.StdError != 0 || some.Clean() == nil {
+		t.Errorf("chains that are too short have the errors %g and %g, which nobody asked for", some.StdError,
+			some.ValueStdError)
 	}
 	worst := Convergence{RHat: []float64{1, math.NaN(), 2}, BulkESS: []float64{9, 10, math.NaN()}}
 	if rhat, ess := worst.Worst(); rhat != 1 || ess != 2 {

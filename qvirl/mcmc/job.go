@@ -209,7 +209,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
 			}
-			d.measure(p)
+			d.measure(p, end)
 			err = d.Clean()
 			if unmet, ok := errors.AsType[*shortfall](err); ok {
 				found += ", " + unmet.what

@@ -69,7 +69,7 @@ func Invalid(err error) error {
 // JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors, and so are fields
 // that are there twice.
 func JSON(config any, object []byte) error {
-	if len(object) == 0 {
+	if len(bytes.TrimSpace(object)) == 0 {
 		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(object))

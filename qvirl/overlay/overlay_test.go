@@ -30,6 +30,7 @@ func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 		`{"Training": {"Steps": 3}}`:                  "",
 		"\xef\xbb\xbf" + `{"Training": {"Steps": 3}}`: "",
 		``:                              "want a JSON object",
+		" \n":                           "want a JSON object",
 		`null`:                          "want a JSON object",
 		`{"rate": 3`:                    "config: it ends before its JSON object does: a brace",
 		"{\n\"rate\": 3,\n}":            "config: line 3: invalid character '}'",
