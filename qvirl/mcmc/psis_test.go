@@ -126,6 +126,34 @@ func TestSmoothingKeepsTheBulk(t *testing.T) {
 	}
 }
 
+// TestNoWeightAboveTheLargest: whatever tail is fitted, no weight becomes larger than the largest was, in relation to
+// the bulk.
+func TestNoWeightAboveTheLargest(t *testing.T) {
+	capped := 0
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		logs := make([]float64, 200)
+		for i := range logs {
+			logs[i] = 3 * rng.NormFloat64()
+		}
+		s, err := Smooth(logs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := floats.MinIdx(logs)
+		above := floats.Max(s.LogWeights) - s.LogWeights[least] - (floats.Max(logs) - logs[least])
+		if above > 1e-12 {
+			t.Errorf("seed %d: the largest weight grew by %g nats", seed, above)
+		}
+		if above > -1e-12 {
+			capped++
+		}
+	}
+	if capped == 0 {
+		t.Error("no fitted tail went beyond the largest weight")
+	}
+}
+
 func TestTailsWithoutShape(t *testing.T) {
 	same := make([]float64, 100)
 	s, err := Smooth(same)
