@@ -424,10 +424,11 @@ func TestAnotherRunLooksAnywhere(t *testing.T) {
 	}
 }
 
-// TestElsewhere: a judging chain where the other run never is counts against it, and one on the edge of it does not.
+// TestElsewhere: a judging chain where the other run never is counts against it, by a reward or by a value alone, and
+// one on the edge of it does not.
 func TestElsewhere(t *testing.T) {
 	p := world(t)
-	at := func(chains int, centre func(chain int) float64, std float64) *mcmc.Posterior {
+	at := func(chains int, centre func(chain int) float64, std, value float64) *mcmc.Posterior {
 		const per = 1000
 		post := mcmc.NewPosterior(p, chains, per)
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -437,15 +438,18 @@ func TestElsewhere(t *testing.T) {
 				reward[j] = rng.NormFloat64()
 			}
 			reward[1] = centre(i/per) + std*rng.NormFloat64()
-			post.Set(i, reward, make([]float64, p.RewardDim()))
+			values := make([]float64, p.RewardDim())
+			values[2] = value*centre(i/per) + std*rng.NormFloat64()
+			post.Set(i, reward, values)
 		}
 		return post
 	}
-	longer := at(4, func(int) float64 { return 0 }, 1)
-	for want, centre := range map[string]float64{"": 2, "reward 1 at 9": 9} {
-		judges := at(8, func(chain int) float64 { return centre * float64(chain/7) }, 0.1)
+	longer := at(4, func(int) float64 { return 0 }, 1, 1)
+	for want, c := range map[string]struct{ reward, value float64 }{"": {2, 1}, "reward 1 at 9": {9, 1},
+		"the value of state 2 at 9": {0.5, 18}} {
+		judges := at(8, func(chain int) float64 { return c.reward * float64(chain/7) }, 0.1, c.value)
 		if got := elsewhere(judges, longer); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
-			t.Errorf("a chain at %g: %q, want %q", centre, got, want)
+			t.Errorf("a chain at %g, with %g times the value: %q, want %q", c.reward, c.value, got, want)
 		}
 	}
 }
