@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -42,6 +43,7 @@ type normal struct {
 	shift, scale       float64 // of rewards, in prior standard deviations; 0 and 1 are right
 	sharpness          float64 // of the policy: Q becomes V + sharpness (Q − V), which leaves the values; 1 is right
 	valueShift         float64 // of what Value says
+	valueSpread        float64 // and how much wider it is than right, relative
 	betaScale          float64 // of what Beta says
 	claimed            float64 // width that the density claims, in widths of the draws; 1 is right
 	stuck, broken, nan bool
@@ -136,13 +138,16 @@ func (n normal) RewardLogProbs(x *mat.Dense) ([]float64, error) {
 
 func (n normal) Convergence() (bool, string) { return !n.stuck, "it stood still" }
 
-// withValue also knows values, right but for valueShift, and withBeta β.
+// withValue also knows values, right but for valueShift and valueSpread, and withBeta β.
 type withValue struct{ normal }
 
 func (w withValue) Value(s int) irl.Marginal {
 	samples, _ := right(w.problem).Sample(rand.New(rand.NewPCG(1, 0)), 20000)
 	column := mat.Col(nil, s, samples.Values(w.problem.MDP.Actions()))
-	floats.AddConst(w.valueShift, column)
+	mean := stat.Mean(column, nil)
+	for i, v := range column {
+		column[i] = v + w.valueShift + w.valueSpread*(v-mean)
+	}
 	e, _ := irl.NewEmpirical(column)
 	return e
 }
@@ -194,6 +199,8 @@ func TestDiagnose(t *testing.T) {
 		"sd 15 % too small":  {change(p, func(n *normal) { n.scale = 0.85 }), Refine, "off by"},
 		"sd 15 % too large":  {change(p, func(n *normal) { n.scale = 1.15 }), Refine, "off by"},
 		"values off":         {withValue{change(p, func(n *normal) { n.valueShift = 2 })}, Refine, "a mean is off by"},
+		"values too wide": {withValue{change(p, func(n *normal) { n.valueSpread = 0.2 })}, Refine,
+			"a standard deviation is off by"},
 		"β off": {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })},
 			Refine, "a mean is off by 0"},
 		"policy too sharp": {change(p, func(n *normal) { n.sharpness = 1.5 }), Refine,
