@@ -30,6 +30,18 @@ func TestFitParetoFindsTheParameters(t *testing.T) {
 	}
 }
 
+// TestSteady: an estimate from ten draws counts as much as a shape of ½, and one from ninety nine times as much.
+func TestSteady(t *testing.T) {
+	for want, c := range map[float64]struct {
+		k float64
+		n int
+	}{0.7: {0.9, 10}, -0.4: {-0.5, 90}} {
+		if got := steady(c.k, c.n); !scalar.EqualWithinAbs(got, want, 1e-12) {
+			t.Errorf("%g from %d draws: %g, want %g", c.k, c.n, got, want)
+		}
+	}
+}
+
 func TestQuantileInvertsTheDistributionFunction(t *testing.T) {
 	for _, k := range []float64{-0.4, 0, 1e-9, 0.5, 2} {
 		for _, p := range []float64{0.01, 0.5, 0.999} {

@@ -12,10 +12,13 @@ import (
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // registers "go"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -75,6 +78,11 @@ func TestLearnsAndIsStored(t *testing.T) {
 		want, err := m.Predict(x)
 		if err != nil {
 			t.Fatal(err)
+		}
+		q := npz.Widen(want.Values)
+		mdp.LogBoltzmann(q, q, 2, 1/c.Temperature)
+		if !floats.EqualApprox(npz.Widen(want.Own), q, 1e-3) {
+			t.Errorf("%s: log-probabilities %v, those of the soft policy are %v", method, want.Own[:4], q[:4])
 		}
 		got, err := stored.Predict(x)
 		if err != nil {
