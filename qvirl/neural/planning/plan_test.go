@@ -377,6 +377,15 @@ func TestAnEndThatIsSoughtIsWorthMoreThanLingering(t *testing.T) {
 
 // Rewards of 1 where the first number is positive, and 0 elsewhere: what is demonstrated half-way is worth, by the
 // discount ½, as much as the sums say.
+func TestEnvironmentStepsAreAllThatPlanningTook(t *testing.T) {
+	curve := []expert.Point{{Steps: 100, Played: 7}, {Steps: 200, Played: 30}}
+	m := Model{plan: &expert.Expert{Description: expert.Description{Curve: curve}},
+		details: details{Rolled: 5}}
+	if got := m.EnvironmentSteps(); got != 235 {
+		t.Errorf("%d steps of the environment, want 200 of training, 30 of the curve and 5 before", got)
+	}
+}
+
 func TestWorthSaysWhatOthersAreWorth(t *testing.T) {
 	rewards := func(observations []float32, actions []int) ([]float64, error) {
 		out := make([]float64, len(actions))
