@@ -332,13 +332,29 @@ func TestDiagnoseMatched(t *testing.T) {
 // TestKnownRewardsCount checks that rounding in a reward that the prior knows is no error, and another value is.
 func TestKnownRewardsCount(t *testing.T) {
 	for mean, want := range map[float64]float64{0.7 + 1e-15: 0, 0.8: 0.05} {
-		m, s := worst([]float64{mean}, []float64{1e-16}, []float64{0.7}, []float64{3e-16})
+		m, s := worst([]float64{mean}, []float64{1e-16}, []float64{0.7}, []float64{3e-16}, 1)
 		if !(math.Abs(m-want) < 0.01) || !(s < 1e-9) {
 			t.Errorf("mean %g of a reward that is 0.7: errors %g and %g", mean, m, s)
 		}
 	}
-	if _, s := worst([]float64{0.7}, []float64{1}, []float64{0.7}, []float64{0}); s < 0.1 {
+	if _, s := worst([]float64{0.7}, []float64{1}, []float64{0.7}, []float64{0}, 1); s < 0.1 {
 		t.Errorf("a standard deviation of 1 of a known reward: error %g", s)
+	}
+}
+
+// TestLargeOffsets: rewards far from zero beside their standard deviations are unknown as others are.
+func TestLargeOffsets(t *testing.T) {
+	m, err := mdp.New(1, 1, [][]mdp.Transition{nil}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 1e12, 2), Discount: 0.9, Beta: 0.01}
+	for scale, want := range map[float64]Verdict{0.85: Refine, 1: Trust, 1.15: Refine} {
+		post := right(p)
+		post.scale = scale
+		if d := diagnose(t, post, Default(1)); d.Verdict != want {
+			t.Errorf("standard deviations of %g: %s; want %s", scale, d, want)
+		}
 	}
 }
 
