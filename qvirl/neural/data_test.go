@@ -97,12 +97,13 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 	}
 }
 
-// TestUnitScalesWhatVariesLittleAboutAnOffset: such features are standardised first, of whatever size; not constant
-// ones, nor those whose offset does not hide how they vary.
+// TestUnitScalesWhatVariesLittleAboutAnOffset: such features are standardised first, of whatever size, and large ones
+// are; not constant ones, nor those whose offset does not hide how they vary.
 func TestUnitScalesWhatVariesLittleAboutAnOffset(t *testing.T) {
 	features := []func(x float32) float32{
 		func(x float32) float32 { return 0.9 + 0.01*x },
 		func(x float32) float32 { return -0.02 + 1e-4*x },
+		func(x float32) float32 { return 5 + 0.5*x },
 		func(float32) float32 { return 0.9 },
 		func(x float32) float32 { return 0.9 + 0.1*x },
 		func(x float32) float32 { return 1e-4 * x },
@@ -119,11 +120,11 @@ func TestUnitScalesWhatVariesLittleAboutAnOffset(t *testing.T) {
 	const unit = 0.1
 	s := (Config{Unit: unit}).scale(demos, len(features), Image{})
 	for f, first := range Standardised(demos, len(features)) {
-		if first != (f < 2) {
+		if first != (f < 3) {
 			t.Errorf("feature %d is standardised: %v", f, first)
 		}
 		mean, std := float32(0), float32(unit)
-		if of := standard(moments(demos, len(features))); f < 2 {
+		if of := standard(moments(demos, len(features))); f < 3 {
 			mean, std = of.Mean[f], of.Std[f]*2*unit
 		}
 		if s.Mean[f] != mean || s.Std[f] != std {

@@ -361,6 +361,17 @@ func TestInterruptedBeforeTheFirstPoint(t *testing.T) {
 }
 
 // TestSecondsOutliveAnInterruption: a checkpoint keeps how long training has taken, and the model has all of it.
+// Programs of a training that goes on tell what each kept last: the last of all counts, and not their sum.
+func TestSecondsOfSeveralPrograms(t *testing.T) {
+	c := newClock()
+	for _, kept := range []float64{30, 50, 40} {
+		c.goOn(kept)
+	}
+	if got := c.seconds(); !(got >= 50 && got < 60) {
+		t.Errorf("%g seconds, want 50 and the time since", got)
+	}
+}
+
 func TestSecondsOutliveAnInterruption(t *testing.T) {
 	task := testTask(2)
 	task.Checkpoint = t.TempDir()
