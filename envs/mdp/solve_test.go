@@ -322,6 +322,9 @@ func TestSolveSoft(t *testing.T) {
 		if _, _, err := solver.SolveSoft(beyond, 1); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := solver.Solve(reward); err != nil { // whose factors are of no use after soft planning
+			t.Fatal(err)
+		}
 		for _, temperature := range []float64{10, 0.5, 0.05} {
 			sol, policy, err := solver.SolveSoft(reward, temperature)
 			if err != nil {

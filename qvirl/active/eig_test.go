@@ -3,6 +3,7 @@ package active
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,6 +175,38 @@ func TestEIGStandardErrorAndBias(t *testing.T) {
 	}
 	if ratio := stat.Mean(stdErrs, nil) / std; !(ratio > 1 && ratio < 2) { // an upper bound, and not a useless one
 		t.Errorf("stated standard error %g, actual %g", stat.Mean(stdErrs, nil), std)
+	}
+}
+
+// TestEIGStandardErrorOfTheSimulation: of many samples and few trajectories, the error is that of the trajectories.
+func TestEIGStandardErrorOfTheSimulation(t *testing.T) {
+	x := newTwoStates(t)
+	const repeats = 300
+	samples := x.pick(slices.Repeat([]int{0, 1, 2, 3, 4, 5}, 200))
+	rng := rand.New(rand.NewPCG(4, 1))
+	var values, squares []float64
+	for range repeats {
+		scores, err := RewardEIG{Length: 4, Trajectories: 6}.Score(x.problem, samples, []int{0}, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, squares = append(values, scores[0].Value), append(squares, scores[0].StdErr*scores[0].StdErr)
+	}
+	stated, std := math.Sqrt(stat.Mean(squares, nil)), stat.StdDev(values, nil)
+	if ratio := stated / std; !(ratio > 0.8 && ratio < 2) { // samples are taken evenly, which makes it smaller
+		t.Errorf("stated standard error %g, actual %g", stated, std)
+	}
+}
+
+func TestBest(t *testing.T) {
+	for want, values := range map[int][]float64{-1: nil, 0: {2, 2, 1}, 1: {-3, -2, -2}} {
+		var scores []Score
+		for _, v := range values {
+			scores = append(scores, Score{Value: v})
+		}
+		if got := Best(scores); got != want {
+			t.Errorf("the best of %v is %d, want %d", values, got, want)
+		}
 	}
 }
 

@@ -117,6 +117,37 @@ func TestOneDecisionAgainstStationarity(t *testing.T) {
 	}
 }
 
+// Above λ = 1 nothing holds the standard deviation of a reward that Q can meet, until the bound does.
+func TestStdIsBounded(t *testing.T) {
+	p := oneState(t)
+	c := withLambda(2)
+	c.LearningRate, c.Steps, c.Tolerance, c.InitStd = 0.1, 1000, 0, 0
+	post := fit(t, c, p)
+	if bound := p.Prior.Std[0] * math.Exp(MinLogStd); !scalar.EqualWithinRel(post.std[0], bound, 1e-9) ||
+		post.Diagnostics().Collapsed != 1 {
+		t.Errorf("standard deviation %g, want the bound %g, and one collapsed reward, not %d", post.std[0], bound,
+			post.Diagnostics().Collapsed)
+	}
+}
+
+// The unit of reward makes no difference, from the first step on.
+func TestUnitOfReward(t *testing.T) {
+	const unit = 1000
+	p := oneState(t)
+	other := *p
+	other.Prior = irl.IndependentPrior(1, unit*p.Prior.Mean[0], unit*p.Prior.Std[0])
+	other.Beta /= unit
+	c := withLambda(0.1)
+	c.Steps, c.Tolerance, c.InitStd = 50, 0, 1
+	a, b := fit(t, c, p), fit(t, c, &other)
+	for name, pair := range map[string][2]float64{"Q": {a.q[0], b.q[0]}, "mean": {a.mean[0], b.mean[0]},
+		"std": {a.std[0], b.std[0]}} {
+		if !scalar.EqualWithinRel(unit*pair[0], pair[1], 1e-6) {
+			t.Errorf("%s is %g, and %g in thousandths of the unit", name, pair[0], pair[1])
+		}
+	}
+}
+
 // Paper, App. "3x3 Gridworld and a Comparison to AVRIL": λ = 0.5 collapses, 0.1 stays near the prior, 0.2 lies between.
 func TestCollapse(t *testing.T) {
 	w, err := gridworld.Parse("0S -30 100T\n0 0 0\n0 0 0", 0.1)

@@ -84,6 +84,16 @@ func TestGrowth(t *testing.T) {
 	if len(curves) != 2 || curves[0].Name != "qvirl" || curves[1].Name != "qvirl-low-rank" {
 		t.Errorf("curves %+v", curves)
 	}
+	for want, seconds := range map[string][]float64{"as S^3.00 between the two largest: faster than S^1.5 there": {1, 1,
+		64}, "as S^1.00 between the two largest: faster than S^1.5 overall": {1, 256, 1024}} {
+		var costs []Cost
+		for i, s := range seconds {
+			costs = append(costs, Cost{States: 64 << (2 * i), Method: "qvirl", Processor: s})
+		}
+		if text := strings.Join(Growth(costs).Text, "\n"); !strings.Contains(text, want) {
+			t.Errorf("of %g seconds: %q, want %q", seconds, text, want)
+		}
+	}
 	if got := r.Tables[0].Rows[1].Cells[0].Estimate.Mean; got < 0.999 || got > 1.001 {
 		t.Errorf("power %g, want 1", got)
 	}

@@ -87,9 +87,13 @@ func TestPlainLogActionProbsOfSteepLeads(t *testing.T) {
 	if total := PlainLogActionProbs(log, mean, func(int, int) float64 { return 0 }, beta); total != 1 {
 		t.Errorf("the probabilities sum to %g, want 1", total)
 	}
+	onGraph := graphstest.Evaluate(t, func(in []*Node) []*Node {
+		return []*Node{LogActionProbs(in[0], in[1], in[2])}
+	}, graphstest.Tensor(mean, 1, 3, 1), graphstest.Tensor(make([]float64, 9), 1, 3, 3, 1),
+		graphstest.Tensor([]float64{beta}, 1, 1, 1, 1))[0]
 	for a, got := range log {
-		if want := beta * (mean[a] - 3000); got != want {
-			t.Errorf("log probability of action %d is %g, want %g", a, got, want)
+		if want := beta * (mean[a] - 3000); got != want || onGraph[a] != want {
+			t.Errorf("log probability of action %d is %g, on the graph %g, want %g", a, got, onGraph[a], want)
 		}
 	}
 }

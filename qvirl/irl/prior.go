@@ -120,8 +120,8 @@ func (p Prior) Variances() []float64 {
 
 // Factor returns an L [n, k], k ≤ n, with L Lᵀ = Σ, so that m + L z has the prior's distribution where z ~ N(0, I) has
 // k elements. Each element of L Lᵀ is right to a few roundings of σᵢσⱼ, whatever the scales of the other rewards. L is
-// diagonal for independent rewards, lower triangular where Σ is positive definite to working precision, and otherwise
-// neither.
+// diagonal for independent rewards, lower triangular where Cov is given and positive definite to working precision, or
+// where LowRank and Std have more columns than there are rewards, and otherwise neither.
 func (p Prior) Factor() (*mat.Dense, error) {
 	n := len(p.Mean)
 	switch {

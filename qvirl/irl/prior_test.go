@@ -248,6 +248,10 @@ func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 			t.Error("an indefinite covariance was factorised")
 		}
 	}
+	near := Prior{Mean: make([]float64, 3), Cov: cov(1-1e-13, 1)} // which has a factor, but no inverse to trust
+	if _, _, err := near.Precision(); !errors.Is(err, ErrSingularPrior) {
+		t.Errorf("precision of a prior that is singular to working precision: error %v", err)
+	}
 	known := Prior{Mean: make([]float64, 2), Cov: mat.NewSymDense(2, []float64{4, 0, 0, 0})}
 	if err := known.validate(2, 1); err != nil {
 		t.Errorf("a known reward: %v", err)
@@ -256,7 +260,7 @@ func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 		t.Errorf("a known reward: factor %v, error %v", factor, err)
 	}
 	for want, cov := range map[string][]float64{"covariance[1,1] = -1": {4, 0, 0, -1}, "covariance[0,1] = 1 beside": {4,
-		1, 1, 0}} {
+		1, 1, 0}, "covariance is zero everywhere": {0, 0, 0, 0}} {
 		p := Prior{Mean: make([]float64, 2), Cov: mat.NewSymDense(2, cov)}
 		if err := p.validate(2, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

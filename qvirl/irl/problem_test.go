@@ -34,6 +34,15 @@ func TestEmpirical(t *testing.T) {
 			t.Errorf("log density at %g = %g, want %g", x, got, want)
 		}
 	}
+	flat, err := NewEmpirical([]float64{2, 2, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x, want := range map[float64]float64{2: math.Inf(1), 3: math.Inf(-1)} {
+		if got := flat.LogProb(x); got != want {
+			t.Errorf("without spread, log density at %g = %g, want %g", x, got, want)
+		}
+	}
 	for _, bad := range [][]float64{nil, {1}, {1, math.NaN()}} {
 		if _, err := NewEmpirical(bad); err == nil {
 			t.Errorf("samples %v were accepted", bad)

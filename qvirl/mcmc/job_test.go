@@ -57,10 +57,12 @@ func TestConvergeBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestFewSamples: as many again are kept as long as they are few, but no more than may be.
+// TestFewSamples: as many again are kept as long as they are few, but no more than may be, or than chains are long.
 func TestFewSamples(t *testing.T) {
-	for few, want := range map[int]int{0: 400, 400: 800, 10_000: 1600} {
-		budget := Budget{Samples: 400, Chains: 4, MinESS: 1, MaxRHat: 10, MaxIterations: 10_000, MaxSamples: 2000,
+	for _, c := range []struct{ few, most, want int }{{0, 10_000, 400}, {400, 10_000, 800}, {10_000, 10_000, 1600},
+		{10_000, 300, 400}} { // of 300 iterations, each chain has no 200 samples as far apart as 100 of 200
+		few, want := c.few, c.want
+		budget := Budget{Samples: 400, Chains: 4, MinESS: 1, MaxRHat: 10, MaxIterations: c.most, MaxSamples: 2000,
 			Few: func(samples *Posterior) bool { return samples.Len() <= few }}
 		posts, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()}, nil,
 			func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {

@@ -31,14 +31,18 @@ func Diagnose(chains [][]float64) (rHat, bulkESS, tailESS float64) {
 	if !usable(chains) {
 		return math.NaN(), math.NaN(), math.NaN()
 	}
-	order := ascending(chains)
-	normal := split(rankNormalise(chains, order))
+	halves := split(chains) // which ranks and the median are among, as Stan and ArviZ have it
+	order := ascending(halves)
+	normal := rankNormalise(halves, order)
 	median := quantile(order, 0.5)
-	folded := mapDraws(chains, func(x float64) float64 { return math.Abs(x - median) })
+	folded := mapDraws(halves, func(x float64) float64 { return math.Abs(x - median) })
 	rHat = potentialScaleReduction(normal)
-	spread := potentialScaleReduction(split(rankNormalise(folded, ascending(folded))))
+	spread := potentialScaleReduction(rankNormalise(folded, ascending(folded)))
 	if !math.IsNaN(spread) { // draws of two values, symmetric about their median, have no spread to compare
 		rHat = math.Max(rHat, spread)
+	}
+	if len(chains[0])%2 == 1 { // the tails are those of all draws
+		order = ascending(chains)
 	}
 	tailESS = math.Min(exceedanceESS(chains, quantile(order, 0.05)), exceedanceESS(chains, quantile(order, 0.95)))
 	return rHat, effectiveSize(normal), tailESS
@@ -181,8 +185,8 @@ func variances(chains [][]float64) (within, total float64) {
 //	τ = −1 + 2 Σ_{t ≤ T} ρ_t + ρ_{T+1},    ρ_t = 1 − (W − mean autocovariance at lag t) / var⁺,
 //
 // where T ends Geyer's (1992) initial positive sequence of pairs ρ_2k + ρ_2k+1, which are made monotone; the even one
-// after it counts once where it is positive, which matters to antithetic chains (Vehtari et al. 2021, as Stan and ArviZ
-// compute it).
+// after it counts once where it is positive, which matters to antithetic chains, and whatever it is where chains end
+// before the sequence does (Vehtari et al. 2021, as Stan and ArviZ compute it).
 func effectiveSize(chains [][]float64) float64 {
 	n := len(chains[0])
 	within, total := variances(chains)
@@ -210,12 +214,15 @@ func effectiveSize(chains [][]float64) float64 {
 			rho[k-1] = rho[k-2]
 		}
 		if lag+1 >= n-1 { // the last pair counts as the one after the sequence
-			even, rho = rho[len(rho)-2], rho[:len(rho)-2]
+			rho = rho[:len(rho)-2]
 			break
 		}
 		even, odd = correlation(lag), correlation(lag+1)
 	}
-	tau := 2*floats.Sum(rho) - 1 + math.Max(even, 0)
+	if even+odd <= 0 {
+		even = math.Max(even, 0)
+	}
+	tau := 2*floats.Sum(rho) - 1 + even
 	draws := float64(n * len(chains))
 	// Antithetic chains may beat independent draws, but an estimate beyond this bound is noise (Vehtari et al. 2021).
 	return draws / math.Max(tau, 1/math.Log10(draws))

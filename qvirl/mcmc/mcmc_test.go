@@ -48,6 +48,54 @@ func TestAutoregressive(t *testing.T) {
 	}
 }
 
+// congruential returns chains of x_t = ρ x_{t−1} + u_t − ½, with u uniform by a linear congruential generator. With
+// skewed, positive draws are cubed.
+func congruential(chains, n int, rho float64, skewed bool) [][]float64 {
+	state, out := uint32(12345), make([][]float64, chains)
+	for c := range out {
+		x := 0.0
+		for range n {
+			state = 1664525*state + 1013904223
+			x = rho * x
+			x += float64(state)/0x1p32 - 0.5
+			draw := x
+			if skewed && x > 0 {
+				draw = x * x * x
+			}
+			out[c] = append(out[c], draw)
+		}
+	}
+	return out
+}
+
+// TestArviZsNumbers compares with what ArviZ 0.23.4 says of chains of odd and even lengths that mix well and badly, and
+// of antithetic ones, with more and with fewer effective samples than an estimate is believed.
+func TestArviZsNumbers(t *testing.T) {
+	for _, c := range []struct {
+		chains, n              int
+		rho                    float64
+		skewed                 bool
+		rHat, bulk, tail, mean float64
+	}{
+		{4, 201, 0.6, true, 1.0150493528387523, 161.98835106608712, 435.7700821173328, 180.79122027709292},
+		{2, 40, -0.9, false, 1.0020692050973032, 152.24719895935547, 68.37740572680336, 152.24719895935547},
+		{3, 50, 0.9, false, 1.186182920435473, 13.366344897641056, 34.670034733186, 13.029204399349686},
+		{4, 400, -0.3, true, 1.0007824540318762, 4175.353410215705, 1518.5249421190674, 3616.1711200771383},
+		{2, 23, 0.2, true, 1.0941051441153724, 16.64796742558961, 28.733908261467324, 21.203972901073474},
+		{2, 9, 0.3, true, 1.1506779186014344, 19.265919722494797, 19.265919722494797, 19.265919722494797},
+	} {
+		x := congruential(c.chains, c.n, c.rho, c.skewed)
+		rHat, bulk, tail := Diagnose(x)
+		for name, numbers := range map[string][2]float64{"R̂": {rHat, c.rHat}, "bulk ESS": {bulk, c.bulk},
+			"tail ESS": {tail, c.tail}, "ESS": {ESS(x), c.mean}} {
+			if !scalar.EqualWithinRel(numbers[0], numbers[1], 1e-9) {
+				t.Errorf("%d chains of %d draws, ρ = %g: %s = %.12g, want %.12g", c.chains, c.n, c.rho, name,
+					numbers[0], numbers[1])
+			}
+		}
+	}
+}
+
 // TestESSIsTheErrorOfTheMean checks what an effective sample size is for: over many replicates, the variance of the
 // chains' mean is the variance of the draws over it.
 func TestESSIsTheErrorOfTheMean(t *testing.T) {

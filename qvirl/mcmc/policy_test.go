@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -53,6 +54,30 @@ func TestPolicyError(t *testing.T) {
 	}
 	if got := flips(t, chains, 1000, 0).worstPolicyError(0.01); !(got > 0.2) { // two of four chains for each action
 		t.Errorf("error %g of chains that never change their mind", got)
+	}
+}
+
+// TestPolicyErrorOfThree: of three actions, the one whose probability varies most counts, wherever it stands.
+func TestPolicyErrorOfThree(t *testing.T) {
+	m, err := mdp.New(1, 3, make([][]mdp.Transition, 3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chains, perChain = 4, 500
+	p := NewPosterior(&irl.Problem{MDP: m, Prior: irl.IndependentPrior(3, 0, 1), Discount: 0.5, Beta: 1}, chains,
+		perChain)
+	rng := rand.New(rand.NewPCG(9, 0))
+	for _, at := range []int{0, 1, 2} { // action at has a random value, the others equal ones
+		for i := range p.Len() {
+			q := []float64{0, 0, 0}
+			q[at] = 2 * rng.NormFloat64()
+			p.Set(i, q, q)
+		}
+		x := p.policyColumns(0)[at]
+		want := stat.StdDev(x, nil) / math.Sqrt(ESS(p.ByChain(x)))
+		if got := p.worstPolicyError(0.01); !scalar.EqualWithinRel(got, want, 1e-12) {
+			t.Errorf("action %d varies most: error %g, want %g", at, got, want)
+		}
 	}
 }
 

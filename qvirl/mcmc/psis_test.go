@@ -30,6 +30,18 @@ func TestFitParetoFindsTheParameters(t *testing.T) {
 	}
 }
 
+// TestSteady: an estimate from ten draws counts as much as a shape of ½, and one from ninety nine times as much.
+func TestSteady(t *testing.T) {
+	for want, c := range map[float64]struct {
+		k float64
+		n int
+	}{0.7: {0.9, 10}, -0.4: {-0.5, 90}} {
+		if got := steady(c.k, c.n); !scalar.EqualWithinAbs(got, want, 1e-12) {
+			t.Errorf("%g from %d draws: %g, want %g", c.k, c.n, got, want)
+		}
+	}
+}
+
 func TestQuantileInvertsTheDistributionFunction(t *testing.T) {
 	for _, k := range []float64{-0.4, 0, 1e-9, 0.5, 2} {
 		for _, p := range []float64{0.01, 0.5, 0.999} {
@@ -123,6 +135,34 @@ func TestSmoothingKeepsTheBulk(t *testing.T) {
 	}
 	if want := 1 - 1/3.; !scalar.EqualWithinAbs(s.Threshold, want, 1e-12) {
 		t.Errorf("threshold %g for 1000 draws, want %g", s.Threshold, want)
+	}
+}
+
+// TestNoWeightAboveTheLargest: whatever tail is fitted, no weight becomes larger than the largest was, in relation to
+// the bulk.
+func TestNoWeightAboveTheLargest(t *testing.T) {
+	capped := 0
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		logs := make([]float64, 200)
+		for i := range logs {
+			logs[i] = 3 * rng.NormFloat64()
+		}
+		s, err := Smooth(logs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := floats.MinIdx(logs)
+		above := floats.Max(s.LogWeights) - s.LogWeights[least] - (floats.Max(logs) - logs[least])
+		if above > 1e-12 {
+			t.Errorf("seed %d: the largest weight grew by %g nats", seed, above)
+		}
+		if above > -1e-12 {
+			capped++
+		}
+	}
+	if capped == 0 {
+		t.Error("no fitted tail went beyond the largest weight")
 	}
 }
 

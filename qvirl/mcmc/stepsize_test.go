@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -27,6 +28,19 @@ func TestStepSize(t *testing.T) {
 	}
 	if got := a.Average(); math.Abs(got+math.Log(0.65)) > 0.02 {
 		t.Errorf("the acceptance exp(−ε) is 0.65 at ε = %g, want %g", got, -math.Log(0.65))
+	}
+	seen, sum := map[int]int{}, 0
+	rng := rand.New(rand.NewPCG(1, 0))
+	for range 4000 { // of lengths from 1 to 3 in steps of 0.5
+		n := Leapfrogs(rng, 2, 0.5, 100)
+		seen[n]++
+		sum += n
+	}
+	if mean := float64(sum) / 4000; len(seen) != 4 || seen[3] == 0 || seen[6] == 0 || math.Abs(mean-4.5) > 0.1 {
+		t.Errorf("numbers of steps %v, of the mean %g, want 3 to 6 and 4.5", seen, mean)
+	}
+	if got := Leapfrogs(rng, 2, 1e-300, 100); got != 100 {
+		t.Errorf("%d steps, want the limit", got)
 	}
 	if got := MeanStep([]float64{1, 4, 16}, func(x float64) float64 { return x }); math.Abs(got-4) > 1e-12 {
 		t.Errorf("the mean of 1, 4 and 16 is %g, want 4", got)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -95,12 +97,13 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 	}
 }
 
-// TestUnitScalesWhatVariesLittleAboutAnOffset: such features are standardised first, of whatever size; not constant
-// ones, nor those whose offset does not hide how they vary.
+// TestUnitScalesWhatVariesLittleAboutAnOffset: such features are standardised first, of whatever size, and large ones
+// are; not constant ones, nor those whose offset does not hide how they vary.
 func TestUnitScalesWhatVariesLittleAboutAnOffset(t *testing.T) {
 	features := []func(x float32) float32{
 		func(x float32) float32 { return 0.9 + 0.01*x },
 		func(x float32) float32 { return -0.02 + 1e-4*x },
+		func(x float32) float32 { return 5 + 0.5*x },
 		func(float32) float32 { return 0.9 },
 		func(x float32) float32 { return 0.9 + 0.1*x },
 		func(x float32) float32 { return 1e-4 * x },
@@ -117,11 +120,11 @@ func TestUnitScalesWhatVariesLittleAboutAnOffset(t *testing.T) {
 	const unit = 0.1
 	s := (Config{Unit: unit}).scale(demos, len(features), Image{})
 	for f, first := range Standardised(demos, len(features)) {
-		if first != (f < 2) {
+		if first != (f < 3) {
 			t.Errorf("feature %d is standardised: %v", f, first)
 		}
 		mean, std := float32(0), float32(unit)
-		if of := standard(moments(demos, len(features))); f < 2 {
+		if of := standard(moments(demos, len(features))); f < 3 {
 			mean, std = of.Mean[f], of.Std[f]*2*unit
 		}
 		if s.Mean[f] != mean || s.Std[f] != std {
@@ -137,6 +140,27 @@ func TestStepsGetNoArraysBesideTransitionsAndNoise(t *testing.T) {
 		if got := newSampler([]*Data{d}, nil, []uint64{1}, 2, 0, noise).draw(0, 1); len(got) != want {
 			t.Errorf("%d arrays with %d numbers of noise, want %d", len(got), noise, want)
 		}
+	}
+}
+
+// Auxiliary transitions come in an order of their own, and each step has noise of its own.
+func TestStepsDrawIndependently(t *testing.T) {
+	scale := &Scale{Mean: []float32{0, 0}, Std: []float32{1, 1}}
+	d := []*Data{newData([]demo.Trajectory{walk(0, 40, true, false)}, nil, Image{}, scale, 2, 0.9)}
+	numbers := func(from, count, input int) []float32 {
+		t.Helper()
+		out, err := tensors.CopyFlatData[float32](newSampler(d, d, []uint64{1}, 20, 20, 3).draw(from, count)[input])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if expert, aux := numbers(0, 1, 0), numbers(0, 1, transitionInputs); slices.Equal(expert, aux) {
+		t.Error("the same transitions stand in the batch of the expert's and in that of auxiliary ones")
+	}
+	noise := numbers(0, 2, 2*transitionInputs)
+	if slices.Equal(noise[:3], noise[3:]) || !slices.Equal(noise[3:], numbers(1, 1, 2*transitionInputs)) {
+		t.Errorf("the noise of steps 0 and 1 is %v, of step 1 alone %v", noise, numbers(1, 1, 2*transitionInputs))
 	}
 }
 

@@ -81,7 +81,7 @@ func (f *Fitted) Config() Config { return f.learner.config }
 // Scale is what the networks see states in units of; nil for images.
 func (f *Fitted) Scale() *Scale { return f.scale }
 
-// Parameters returns the weights of the networks and the objective's parameters.
+// Parameters returns the weights of the networks and the objective's parameters. The caller must not change them.
 func (f *Fitted) Parameters() []Parameter { return f.layout.gather(f.trained, f.fixed) }
 
 // Calibration is what the model's action probabilities were calibrated by; nil if they were not.

@@ -148,6 +148,19 @@ func TestExplorersDrawFromTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, at := range [][2]int{{1, 1}, {0, 2}} { // another run, another round
+		other, err := e.Rollout(t.Context(), at[0], at[1], m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range other {
+			for _, f := range found {
+				if slices.Equal(o.Observation(0), f.Observation(0)) {
+					t.Errorf("run %d, round %d: an episode begins as one of run 0, round 1", at[0], at[1])
+				}
+			}
+		}
+	}
 	s, err := e.Successors(t.Context(), 0, 1, found)
 	if err != nil {
 		t.Fatal(err)

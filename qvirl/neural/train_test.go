@@ -271,6 +271,71 @@ func (c *lasting) Err() error {
 }
 
 // TestInterruptedBeforeTheFirstPoint: nothing is lost, and the curve is that of a training without an interruption.
+// TestIdentityHasAllThatTrainingDependsOn, and nothing else.
+func TestIdentityHasAllThatTrainingDependsOn(t *testing.T) {
+	model := func(seed uint64) *Fitted {
+		c, task := testConfig(), testTask(1)
+		c.Steps, c.ReportEvery, task.Runs[0].Seed = 1, 1, seed
+		return fit(t, c, classifier{}, task)[0]
+	}
+	from, other := model(1), model(2)
+	otherScale := *from
+	otherScale.scale = &Scale{Mean: []float32{1, 0, 3}, Std: []float32{1, 1, 1}}
+	identity := func(change func(task *Task, c *Config, o *classifier)) string {
+		t.Helper()
+		task, c, o := testTask(2), testConfig(), classifier{}
+		task.Explore = &Explore{Every: 10, Keep: 2, Source: "here"}
+		task.Runs[0].From = from
+		change(task, &c, &o)
+		l, err := NewLearner("test", c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := l.identity(task, 0, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	nothing := identity(func(*Task, *Config, *classifier) {})
+	for name, change := range map[string]func(task *Task, c *Config, o *classifier){
+		"backend":    func(_ *Task, c *Config, _ *classifier) { c.Backend = "xla:cpu" },
+		"watch":      func(task *Task, _ *Config, _ *classifier) { task.Watch = func(Point) {} },
+		"checkpoint": func(task *Task, _ *Config, _ *classifier) { task.Checkpoint = "elsewhere" },
+	} {
+		if identity(change) != nothing {
+			t.Errorf("%s: another identity", name)
+		}
+	}
+	seen := map[string]string{nothing: "nothing"}
+	for name, change := range map[string]func(task *Task, c *Config, o *classifier){
+		"learning rate":  func(_ *Task, c *Config, _ *classifier) { c.LearningRate *= 2 },
+		"objective":      func(_ *Task, _ *Config, o *classifier) { o.Break = 5 },
+		"discount":       func(task *Task, _ *Config, _ *classifier) { task.Discount = 0.8 },
+		"beta":           func(task *Task, _ *Config, _ *classifier) { task.Beta = 2 },
+		"actions":        func(task *Task, _ *Config, _ *classifier) { task.Actions = 3 },
+		"seed":           func(task *Task, _ *Config, _ *classifier) { task.Runs[1].Seed = 7 },
+		"observation":    func(task *Task, _ *Config, _ *classifier) { task.Runs[1].Demos[1].Observations[4]++ },
+		"action":         func(task *Task, _ *Config, _ *classifier) { task.Runs[1].Demos[1].Actions[2] ^= 1 },
+		"end":            func(task *Task, _ *Config, _ *classifier) { task.Runs[1].Demos[1].Terminated = false },
+		"auxiliary":      func(task *Task, _ *Config, _ *classifier) { task.Runs[1].Aux = task.HeldOut[:1] },
+		"held out":       func(task *Task, _ *Config, _ *classifier) { task.HeldOut = task.HeldOut[:1] },
+		"from":           func(task *Task, _ *Config, _ *classifier) { task.Runs[0].From = other },
+		"from afresh":    func(task *Task, _ *Config, _ *classifier) { task.Runs[0].From = nil },
+		"units of from":  func(task *Task, _ *Config, _ *classifier) { task.Runs[0].From = &otherScale },
+		"rounds":         func(task *Task, _ *Config, _ *classifier) { task.Explore.Every = 20 },
+		"kept":           func(task *Task, _ *Config, _ *classifier) { task.Explore.Keep = 3 },
+		"source":         func(task *Task, _ *Config, _ *classifier) { task.Explore.Source = "there" },
+		"no exploration": func(task *Task, _ *Config, _ *classifier) { task.Explore = nil },
+	} {
+		is := identity(change)
+		if before, ok := seen[is]; ok {
+			t.Errorf("%s and %s: one identity", before, name)
+		}
+		seen[is] = name
+	}
+}
+
 func TestInterruptedBeforeTheFirstPoint(t *testing.T) {
 	c := testConfig()
 	c.Steps, c.ReportEvery = 3*defaultUnroll, 3*defaultUnroll
@@ -296,6 +361,17 @@ func TestInterruptedBeforeTheFirstPoint(t *testing.T) {
 }
 
 // TestSecondsOutliveAnInterruption: a checkpoint keeps how long training has taken, and the model has all of it.
+// Programs of a training that goes on tell what each kept last: the last of all counts, and not their sum.
+func TestSecondsOfSeveralPrograms(t *testing.T) {
+	c := newClock()
+	for _, kept := range []float64{30, 50, 40} {
+		c.goOn(kept)
+	}
+	if got := c.seconds(); !(got >= 50 && got < 60) {
+		t.Errorf("%g seconds, want 50 and the time since", got)
+	}
+}
+
 func TestSecondsOutliveAnInterruption(t *testing.T) {
 	task := testTask(2)
 	task.Checkpoint = t.TempDir()
@@ -381,6 +457,7 @@ func TestEarlyStoppingKeepsTheBestModel(t *testing.T) {
 	}
 	c := testConfig()
 	c.Steps, c.Patience = 400, 3
+	latest, points := 0, 0 // of the runs' best points, and in all
 	for r, m := range fit(t, c, classifier{}, task) {
 		best := math.Inf(-1)
 		at := 0
@@ -396,9 +473,10 @@ func TestEarlyStoppingKeepsTheBestModel(t *testing.T) {
 		if !scalar.EqualWithinAbs(s.LogLikelihood, best, 1e-5) {
 			t.Errorf("run %d: the model has %g, the best point of its curve %g", r, s.LogLikelihood, best)
 		}
-		if n := len(m.Curve()); n == 40 || n < at+4 {
-			t.Errorf("run %d: training ended after %d points, the best was point %d", r, n, at)
-		}
+		latest, points = max(latest, at), len(m.Curve())
+	}
+	if points == 40 || points != latest+1+c.Patience {
+		t.Errorf("training ended after %d points, the last run's best was point %d", points, latest)
 	}
 	c.Patience = 1
 	task.HeldOut = nil

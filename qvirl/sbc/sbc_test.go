@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -258,6 +259,29 @@ func TestDeterminedBySeed(t *testing.T) {
 	}
 }
 
+// The last quantities of a draw are the log-likelihood at its own β, and that.
+func TestQuantitiesOfUnknownBeta(t *testing.T) {
+	p := corridor(t)
+	p.BetaLogStd = 1
+	samples, err := p.SolveSamples(mat.NewDense(2, 3, []float64{0, 1, 2, 1, 0, 3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples.Beta = []float64{0.5, 3}
+	q := newQuantities(p, stream(1, 0))
+	got := make([]float64, len(q.names))
+	for i, beta := range samples.Beta {
+		q.of(p, p.DemoCounts(), samples, i, got)
+		policy, want := mdp.Boltzmann(nil, samples.Q.RawRowView(i), p.MDP.Actions(), beta), 0.0
+		for _, d := range p.Demos {
+			want += math.Log(policy[d.State*p.MDP.Actions()+d.Action])
+		}
+		if last := got[len(got)-2:]; math.Abs(last[0]-want) > 1e-12 || last[1] != beta {
+			t.Errorf("draw %d: log-likelihood %g and β = %g, want %g and %g", i, last[0], last[1], want, beta)
+		}
+	}
+}
+
 // The expert decides in the demonstrated states, as the Boltzmann policy of the drawn reward says.
 func TestDemonstrations(t *testing.T) {
 	p := corridor(t)
@@ -273,7 +297,11 @@ func TestDemonstrations(t *testing.T) {
 	}
 	want := 1 / (1 + math.Exp(2*(sol.Q[2]-sol.Q[3]))) // P(action 1 in state 1)
 	var right, all atomic.Int64
+	var seeds sync.Map
 	_, err = Check(t.Context(), p, func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
+		if _, used := seeds.LoadOrStore(seed, true); used {
+			t.Errorf("two problems are solved with the seed %d", seed)
+		}
 		for _, d := range p.Demos {
 			if d.State != 1 {
 				t.Errorf("a decision in state %d", d.State)

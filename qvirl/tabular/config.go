@@ -99,8 +99,8 @@ type Config struct {
 	Float64 bool
 	// Backend is a name for backend.Get; empty chooses the best there is.
 	Backend string
-	// Seed of what is drawn at random: the initial embeddings of KernelCovariance and the draws of MonteCarlo and
-	// ClosedDivergence. Otherwise nothing is.
+	// Seed of what is drawn at random: the initial embeddings of KernelCovariance, the initial directions of
+	// LowRankCovariance, and the draws of MonteCarlo and ClosedDivergence. Otherwise nothing is.
 	Seed uint64
 }
 

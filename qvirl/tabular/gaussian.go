@@ -43,10 +43,11 @@ type Gaussian struct {
 
 // FitInfo says how a posterior was computed.
 type FitInfo struct {
-	// Float64 says that training was in double precision: because of Config.Float64, because single precision failed,
-	// or because it would lose covariances or means. It would where, in deviations of the prior, one choice of the
-	// expert moves a reward by more than 100, where the prior mean sets values (or β times them) more than 1,000
-	// apart, or where demonstrations raise the precision of differences of values more than 100,000 times.
+	// Float64 says that training was in double precision: by LBFGS always, and by Adam because of Config.Float64,
+	// because single precision failed, or because it would lose covariances or means. It would where, in deviations of
+	// the prior, one choice of the expert moves a reward by more than 100, where the prior mean sets values (or β times
+	// them) more than 1,000 apart, or where demonstrations raise the precision of differences of values more than
+	// 100,000 times.
 	Float64 bool
 	// Why is the reason for double precision, in words; empty in single precision.
 	Why         string

@@ -15,6 +15,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -125,11 +127,12 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 		return nil, nil, err
 	}
 	actions := post.Problem().MDP.Actions()
-	d.Mean, d.Std = worst(mine.RewardMean, mine.RewardStd, exact.RewardMean, exact.RewardStd)
-	d.ValueMean, d.ValueStd = worst(mine.ValueMean, mine.ValueStd, exact.ValueMean, exact.ValueStd)
+	prior := math.Sqrt(floats.Max(post.Problem().Prior.Variances()))
+	d.Mean, d.Std = worst(mine.RewardMean, mine.RewardStd, exact.RewardMean, exact.RewardStd, prior)
+	d.ValueMean, d.ValueStd = worst(mine.ValueMean, mine.ValueStd, exact.ValueMean, exact.ValueStd, prior)
 	if post.Problem().InfersBeta() {
 		d.Beta, d.BetaStd = worst([]float64{mine.BetaMean}, []float64{mine.BetaStd}, []float64{exact.BetaMean},
-			[]float64{exact.BetaStd})
+			[]float64{exact.BetaStd}, prior)
 	}
 	for s := range post.Problem().MDP.States() {
 		tv := 0.0
@@ -170,9 +173,11 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 }
 
 // worst returns the largest error of means, in standard deviations of the exact, and of standard deviations, relative.
-func worst(mean, std, exactMean, exactStd []float64) (m, s float64) {
+// prior is the largest standard deviation of a reward under the prior.
+func worst(mean, std, exactMean, exactStd []float64, prior float64) (m, s float64) {
 	for i, unit := range exactStd {
-		if unit <= known*math.Abs(exactMean[i]) { // a quantity that the prior and the dynamics fix
+		// a quantity that the prior and the dynamics fix
+		if unit <= known*math.Abs(exactMean[i]) && unit <= negligible*prior {
 			unit = math.Abs(exactMean[i]) + 1
 			s = max(s, gap(std[i], 0)/unit)
 		} else {
@@ -183,8 +188,9 @@ func worst(mean, std, exactMean, exactStd []float64) (m, s float64) {
 	return m, s
 }
 
-// known is the largest standard deviation, relative to the mean, that rounding gives the samples of a known quantity.
-const known = 1e-11
+// The largest standard deviation that rounding gives the samples of a known quantity, relative to the mean, and to what
+// rewards are unsure by: all that is unsure of numbers far from zero may be as small beside them.
+const known, negligible = 1e-11, 1e-3
 
 // gap is |a − b|, and +Inf if a is not a number.
 func gap(a, b float64) float64 {

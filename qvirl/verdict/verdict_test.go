@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -42,6 +43,7 @@ type normal struct {
 	shift, scale       float64 // of rewards, in prior standard deviations; 0 and 1 are right
 	sharpness          float64 // of the policy: Q becomes V + sharpness (Q − V), which leaves the values; 1 is right
 	valueShift         float64 // of what Value says
+	valueSpread        float64 // and how much wider it is than right, relative
 	betaScale          float64 // of what Beta says
 	claimed            float64 // width that the density claims, in widths of the draws; 1 is right
 	stuck, broken, nan bool
@@ -136,13 +138,16 @@ func (n normal) RewardLogProbs(x *mat.Dense) ([]float64, error) {
 
 func (n normal) Convergence() (bool, string) { return !n.stuck, "it stood still" }
 
-// withValue also knows values, right but for valueShift, and withBeta β.
+// withValue also knows values, right but for valueShift and valueSpread, and withBeta β.
 type withValue struct{ normal }
 
 func (w withValue) Value(s int) irl.Marginal {
 	samples, _ := right(w.problem).Sample(rand.New(rand.NewPCG(1, 0)), 20000)
 	column := mat.Col(nil, s, samples.Values(w.problem.MDP.Actions()))
-	floats.AddConst(w.valueShift, column)
+	mean := stat.Mean(column, nil)
+	for i, v := range column {
+		column[i] = v + w.valueShift + w.valueSpread*(v-mean)
+	}
 	e, _ := irl.NewEmpirical(column)
 	return e
 }
@@ -194,6 +199,8 @@ func TestDiagnose(t *testing.T) {
 		"sd 15 % too small":  {change(p, func(n *normal) { n.scale = 0.85 }), Refine, "off by"},
 		"sd 15 % too large":  {change(p, func(n *normal) { n.scale = 1.15 }), Refine, "off by"},
 		"values off":         {withValue{change(p, func(n *normal) { n.valueShift = 2 })}, Refine, "a mean is off by"},
+		"values too wide": {withValue{change(p, func(n *normal) { n.valueSpread = 0.2 })}, Refine,
+			"a standard deviation is off by"},
 		"β off": {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })},
 			Refine, "a mean is off by 0"},
 		"policy too sharp": {change(p, func(n *normal) { n.sharpness = 1.5 }), Refine,
@@ -325,13 +332,29 @@ func TestDiagnoseMatched(t *testing.T) {
 // TestKnownRewardsCount checks that rounding in a reward that the prior knows is no error, and another value is.
 func TestKnownRewardsCount(t *testing.T) {
 	for mean, want := range map[float64]float64{0.7 + 1e-15: 0, 0.8: 0.05} {
-		m, s := worst([]float64{mean}, []float64{1e-16}, []float64{0.7}, []float64{3e-16})
+		m, s := worst([]float64{mean}, []float64{1e-16}, []float64{0.7}, []float64{3e-16}, 1)
 		if !(math.Abs(m-want) < 0.01) || !(s < 1e-9) {
 			t.Errorf("mean %g of a reward that is 0.7: errors %g and %g", mean, m, s)
 		}
 	}
-	if _, s := worst([]float64{0.7}, []float64{1}, []float64{0.7}, []float64{0}); s < 0.1 {
+	if _, s := worst([]float64{0.7}, []float64{1}, []float64{0.7}, []float64{0}, 1); s < 0.1 {
 		t.Errorf("a standard deviation of 1 of a known reward: error %g", s)
+	}
+}
+
+// TestLargeOffsets: rewards far from zero beside their standard deviations are unknown as others are.
+func TestLargeOffsets(t *testing.T) {
+	m, err := mdp.New(1, 1, [][]mdp.Transition{nil}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 1e12, 2), Discount: 0.9, Beta: 0.01}
+	for scale, want := range map[float64]Verdict{0.85: Refine, 1: Trust, 1.15: Refine} {
+		post := right(p)
+		post.scale = scale
+		if d := diagnose(t, post, Default(1)); d.Verdict != want {
+			t.Errorf("standard deviations of %g: %s; want %s", scale, d, want)
+		}
 	}
 }
 
@@ -424,10 +447,11 @@ func TestAnotherRunLooksAnywhere(t *testing.T) {
 	}
 }
 
-// TestElsewhere: a judging chain where the other run never is counts against it, and one on the edge of it does not.
+// TestElsewhere: a judging chain where the other run never is counts against it, by a reward or by a value alone, and
+// one on the edge of it does not.
 func TestElsewhere(t *testing.T) {
 	p := world(t)
-	at := func(chains int, centre func(chain int) float64, std float64) *mcmc.Posterior {
+	at := func(chains int, centre func(chain int) float64, std, value float64) *mcmc.Posterior {
 		const per = 1000
 		post := mcmc.NewPosterior(p, chains, per)
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -437,15 +461,18 @@ func TestElsewhere(t *testing.T) {
 				reward[j] = rng.NormFloat64()
 			}
 			reward[1] = centre(i/per) + std*rng.NormFloat64()
-			post.Set(i, reward, make([]float64, p.RewardDim()))
+			values := make([]float64, p.RewardDim())
+			values[2] = value*centre(i/per) + std*rng.NormFloat64()
+			post.Set(i, reward, values)
 		}
 		return post
 	}
-	longer := at(4, func(int) float64 { return 0 }, 1)
-	for want, centre := range map[string]float64{"": 2, "reward 1 at 9": 9} {
-		judges := at(8, func(chain int) float64 { return centre * float64(chain/7) }, 0.1)
+	longer := at(4, func(int) float64 { return 0 }, 1, 1)
+	for want, c := range map[string]struct{ reward, value float64 }{"": {2, 1}, "reward 1 at 9": {9, 1},
+		"the value of state 2 at 9": {0.5, 18}} {
+		judges := at(8, func(chain int) float64 { return c.reward * float64(chain/7) }, 0.1, c.value)
 		if got := elsewhere(judges, longer); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
-			t.Errorf("a chain at %g: %q, want %q", centre, got, want)
+			t.Errorf("a chain at %g, with %g times the value: %q, want %q", c.reward, c.value, got, want)
 		}
 	}
 }

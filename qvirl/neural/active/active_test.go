@@ -16,6 +16,8 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/active"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
@@ -225,6 +227,69 @@ func TestInformationOfSegmentsByEnumeration(t *testing.T) {
 	}
 }
 
+// TestInformationGoesByWhatWasSeen: what an action says is counted given those before it, by hand for three draws.
+func TestInformationGoesByWhatWasSeen(t *testing.T) {
+	values := [][][]float64{{{1, 0}, {0, 2}, {0.5, 0.5}}, {{0, 1}, {2, 0}, {0, 3}}} // by step, draw and action
+	s := &informative{beta: beta, belief: active.NewBelief(3), entropy: make([]float64, 3)}
+	weights, want := []float64{1. / 3, 1. / 3, 1. / 3}, 0.0
+	for step, draws := range values {
+		predictive, policies := make([]float64, 2), make([][]float64, 3)
+		at := variational.ValuesAt{Mean: make([]float64, 2), Draws: [][]float64{nil, nil}}
+		for j, q := range draws {
+			policies[j] = mdp.Boltzmann(nil, q, 2, beta)
+			floats.AddScaled(predictive, weights[j], policies[j])
+			want -= weights[j] * stat.Entropy(policies[j])
+			for a := range q {
+				at.Draws[a] = append(at.Draws[a], q[a])
+			}
+		}
+		want += stat.Entropy(predictive)
+		action := 1 - step // and the number just short of what would be the other one, or just that
+		if got := s.next(at, predictive[0]-1e-9*float64(step)); got != action {
+			t.Fatalf("step %d: action %d, want %d", step, got, action)
+		}
+		for j := range weights {
+			weights[j] *= policies[j][action] / predictive[action]
+		}
+	}
+	if math.Abs(s.value()-want) > 1e-12 {
+		t.Errorf("%g nats, want %g", s.value(), want)
+	}
+}
+
+// recorder is a segment that keeps the numbers that it is told to choose by.
+type recorder struct{ uniform []float64 }
+
+func (r *recorder) next(_ variational.ValuesAt, uniform float64) int {
+	r.uniform = append(r.uniform, uniform)
+	return 0
+}
+
+func (r *recorder) value() float64 { return 0 }
+
+// TestSegmentsShareTheirNumbers: those of a replicate do, step by step, and no others.
+func TestSegmentsShareTheirNumbers(t *testing.T) {
+	q := question(t, [2]float32{-1.5, 0}, [2]float32{0.25, -1})
+	var all []*recorder
+	if _, err := (Segments{Length: 3, Draws: 2, Replicates: 2}).score(t.Context(), q, rand.New(rand.NewPCG(7, 7)),
+		func() segment {
+			all = append(all, &recorder{})
+			return all[len(all)-1]
+		}); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[float64]int{}
+	for _, r := range all {
+		for _, u := range r.uniform {
+			seen[u]++
+		}
+	}
+	if len(all) != 4 || len(seen) != 6 || !slices.Equal(all[0].uniform, all[1].uniform) ||
+		!slices.Equal(all[2].uniform, all[3].uniform) {
+		t.Errorf("two replicates of two segments of three steps: %v, %v, %v, %v", *all[0], *all[1], *all[2], *all[3])
+	}
+}
+
 // TestInformationOfOneActionIsExactGivenDraws: without anything to simulate, replicates differ by their draws alone.
 func TestInformationOfOneActionIsExactGivenDraws(t *testing.T) {
 	start := [2]float32{-1.5, 0}
@@ -396,6 +461,26 @@ func TestCourse(t *testing.T) {
 		if !slices.Equal(p.Value, states[2].Model.Parameters()[i].Value) {
 			t.Errorf("resumed, the parameter %q is another", p.Name)
 		}
+	}
+	for k, s := range states[1:] {
+		before := states[k].Model
+		if s.Model.Spec().Seed == before.Spec().Seed {
+			t.Errorf("training %d has the seed of the one before", k+1)
+		}
+		for i, p := range s.Model.Parameters() { // five steps of at most about 0.01
+			if moved := floats.Distance(npz.Widen(p.Value), npz.Widen(before.Parameters()[i].Value),
+				math.Inf(1)); !p.Fixed && moved > 0.06 {
+				t.Errorf("training %d begins elsewhere: the parameter %q moves by %g", k+1, p.Name, moved)
+			}
+		}
+	}
+	c.Acquisition = Random{}
+	one, err := c.Choose(t.Context(), states[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := c.Choose(t.Context(), states[1]); err != nil || one.Scores[0] == two.Scores[0] {
+		t.Errorf("the numbers of a question are those of the one before: %v, error %v", two, err)
 	}
 	c.Ask = nil
 	if _, err := c.Begin(t.Context()); err == nil {

@@ -3,15 +3,22 @@
 package online
 
 import (
+	"context"
+	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // registers "go"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -72,6 +79,11 @@ func TestLearnsAndIsStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		q := npz.Widen(want.Values)
+		mdp.LogBoltzmann(q, q, 2, 1/c.Temperature)
+		if !floats.EqualApprox(npz.Widen(want.Own), q, 1e-3) {
+			t.Errorf("%s: log-probabilities %v, those of the soft policy are %v", method, want.Own[:4], q[:4])
+		}
 		got, err := stored.Predict(x)
 		if err != nil {
 			t.Fatal(err)
@@ -80,5 +92,44 @@ func TestLearnsAndIsStored(t *testing.T) {
 			stored.Name() != method || slices.Max(got.Own) > 0 {
 			t.Errorf("%s: stored, it has the values %v, before %v", method, got.Values[:4], want.Values[:4])
 		}
+	}
+}
+
+// A run that was stopped does not go on where the caller's Source is another, such as that of other environments.
+func TestAnotherSourceIsAnotherRun(t *testing.T) {
+	set, err := demo.Read("../../../results/expert-cartpole/demos.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, err := compute.NewWithConfig("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Default(NameSQIL, "CartPole-v1", 0.95)
+	l := &c.Learner
+	l.Environments, l.Steps, l.SegmentSteps, l.Hidden, l.Replay, l.LearnAfter = 8, 800, 400, []int{8}, 800, 200
+	g, err := l.Gym(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := gym.Open(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	o := expert.Options{Checkpoint: filepath.Join(t.TempDir(), "run.npz"), Source: "a short pole"}
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Progress = func(p expert.Progress) {
+		if p.Steps >= 500 { // a segment is in the checkpoint
+			cancel()
+		}
+	}
+	if _, err := Train(ctx, on, pool, set.Trajectories[:3], c, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want that of the context", err)
+	}
+	o.Progress, o.Source = nil, "a long pole"
+	if _, err := Train(t.Context(), on, pool, set.Trajectories[:3], c, o); err == nil ||
+		!strings.Contains(err.Error(), "a long pole") || !strings.Contains(err.Error(), "a short pole") {
+		t.Errorf("error %v, want one that says both sources", err)
 	}
 }

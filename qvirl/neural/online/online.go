@@ -78,7 +78,11 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, demos []demo
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	o.Demonstrations, o.Source = demos, fmt.Sprintf("%s, T = %g, α = %g", c.Method, c.Temperature, c.Alpha)
+	o.Demonstrations = demos
+	if o.Source != "" {
+		o.Source = ", " + o.Source
+	}
+	o.Source = fmt.Sprintf("%s, T = %g, α = %g", c.Method, c.Temperature, c.Alpha) + o.Source
 	o.Loss = func(v expert.Values) *Node { return SQIL(v, c.Temperature) }
 	if c.Method == NameIQLearn {
 		o.Loss = func(v expert.Values) *Node { return IQLearn(v, c.Temperature, c.Alpha) }

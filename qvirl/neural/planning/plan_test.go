@@ -328,6 +328,13 @@ func TestEndsAreLikeDemonstratedOnes(t *testing.T) {
 	if end := pay(other, other); !scalar.EqualWithinAbs(end, averse[0], 1e-9) || !(averse[0] < neutral[0]-0.3) {
 		t.Errorf("an unknown end pays %g, an unknown step %g, without risk %g", end, averse[0], neutral[0])
 	}
+	// and of a similar one, whose worth correlates by e with a demonstrated one's, √(1 − e²) is unknown
+	similar := math.Exp(-0.125)
+	want := similar + math.Sqrt(1-similar*similar)*(averse[0]-neutral[0])
+	if got := pay([]float32{from[0] + step, from[1]}, []float32{to[0] + step, to[1]}); !scalar.EqualWithinAbs(got,
+		want, 1e-6) {
+		t.Errorf("a similar end pays %g with risk, want %g", got, want)
+	}
 }
 
 // A demonstrator that ends after two steps, which pay 1 and 3, when a random policy needs three or does not end: by the
@@ -370,6 +377,15 @@ func TestAnEndThatIsSoughtIsWorthMoreThanLingering(t *testing.T) {
 
 // Rewards of 1 where the first number is positive, and 0 elsewhere: what is demonstrated half-way is worth, by the
 // discount ½, as much as the sums say.
+func TestEnvironmentStepsAreAllThatPlanningTook(t *testing.T) {
+	curve := []expert.Point{{Steps: 100, Played: 7}, {Steps: 200, Played: 30}}
+	m := Model{plan: &expert.Expert{Description: expert.Description{Curve: curve}},
+		details: details{Rolled: 5}}
+	if got := m.EnvironmentSteps(); got != 235 {
+		t.Errorf("%d steps of the environment, want 200 of training, 30 of the curve and 5 before", got)
+	}
+}
+
 func TestWorthSaysWhatOthersAreWorth(t *testing.T) {
 	rewards := func(observations []float32, actions []int) ([]float64, error) {
 		out := make([]float64, len(actions))
@@ -389,13 +405,13 @@ func TestWorthSaysWhatOthersAreWorth(t *testing.T) {
 	}
 	c := Default("any", 0.5)
 	got, err := c.worth(pays{rewards: rewards}, neural.Spec{Actions: 2}, []expert.Point{{Objective: 1, Return: 5},
-		{Objective: 3, Return: 9}, {Objective: 2, Return: 7}}, []demo.Trajectory{path(1, -1, 1)},
+		{Objective: 3, Return: 7}, {Objective: 2, Return: 9}}, []demo.Trajectory{path(1, -1, 1)},
 		[]demo.Trajectory{path(-1, -1)}, []demo.Trajectory{path(1, 1), path(-1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 1 + ¼·2; 0; 2 and ½·2
-	want := Worth{Plan: 3, Demonstrated: 1.5, Others: 1.5, OthersSpread: 0.5, RankOfReturns: 1}
+	want := Worth{Plan: 3, Demonstrated: 1.5, Others: 1.5, OthersSpread: 0.5, RankOfReturns: 0.5}
 	got.RankOfReturns = math.Round(1e9*got.RankOfReturns) / 1e9
 	if got != want {
 		t.Errorf("worth %+v, want %+v", got, want)

@@ -3,6 +3,7 @@ package planning
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -123,6 +124,29 @@ func TestProcessIsThePosteriorAtPairsAndThePriorAway(t *testing.T) {
 	if !scalar.EqualWithinAbs(far[0], priorOfTest.Mean, 1e-12) || !scalar.EqualWithinAbs(farStd[0], priorOfTest.Std,
 		1e-12) {
 		t.Errorf("far away the reward is %g ± %g, want the prior", far[0], farStd[0])
+	}
+}
+
+// A plan goes on from a checkpoint only with the same rewards, and the same doubt about them.
+func TestProcessesDifferInDigest(t *testing.T) {
+	z := drawPairs(rand.New(rand.NewPCG(8, 1)), 4)
+	digest := func(mean, noise, priorMean float64) string {
+		t.Helper()
+		prior := priorOfTest
+		prior.Mean = priorMean
+		p, err := Regress(prior, 3, z, slices.Repeat([]float64{mean}, 4), slices.Repeat([]float64{noise}, 4), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.digest()
+	}
+	one := digest(1, 0.1, 0)
+	if again := digest(1, 0.1, 0); again != one {
+		t.Errorf("the same process has the digests %s and %s", one, again)
+	}
+	// rewards that are the prior's mean have no weights: the noise tells in the deviations alone
+	if digest(0, 0.1, 0) == digest(0, 0.2, 0) || digest(2, 0.1, 0) == one || digest(1, 0.1, 0.5) == one {
+		t.Error("other processes have the same digest")
 	}
 }
 

@@ -126,6 +126,37 @@ func TestImageKernelIsThatOfNumPy(t *testing.T) {
 	}
 }
 
+// ofImages returns the posterior of a small model of images after two steps.
+func ofImages(t *testing.T, m neural.Image, d demo.Trajectory) *Posterior {
+	c := neural.Default()
+	c.Convolutions, c.Features, c.Hidden = []neural.Convolution{{Filters: 2, Size: 4, Stride: 4}}, 8, []int{8}
+	c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = 8, 2, 1, 0, "go"
+	models := neuraltest.Fit(t, &neural.Task{Observation: m.Size(), Image: m, Actions: 3, Discount: 0.9, Beta: 2,
+		Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}})(New(c, DefaultObjective(0.5)))
+	p, err := NewPosterior(models[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestImageScalesOfAStillPicture: of pictures of which most are equal, lengthscales are distances of those that differ.
+func TestImageScalesOfAStillPicture(t *testing.T) {
+	m := neural.Image{Frames: 2, Height: 12, Width: 16}
+	const n, size, white = 150, 12 * 16, 140
+	d := demo.Trajectory{Actions: make([]int, n), Frames: &demo.Frames{Size: size, Stack: 2,
+		Pixels: make([]uint8, size*(n+1))}}
+	for i := white * size; i < len(d.Frames.Pixels); i++ {
+		d.Frames.Pixels[i] = math.MaxUint8
+	}
+	scales := ofImages(t, m, d).parameter(paramImageScales)
+	for i, want := range []float64{math.Sqrt2 * patchSize, patchSize, math.Sqrt(2 * size)} {
+		if math.Abs(scales[i]-want) > 1e-5 {
+			t.Errorf("lengthscale %d is %g, want %g", i, scales[i], want)
+		}
+	}
+}
+
 // TestRewardsOfImages: the posterior answers of a trajectory of pictures, and where an episode ends the reward is the
 // value of the last action.
 func TestRewardsOfImages(t *testing.T) {
@@ -140,15 +171,7 @@ func TestRewardsOfImages(t *testing.T) {
 	for range n {
 		d.Actions = append(d.Actions, random.IntN(3))
 	}
-	c := neural.Default()
-	c.Convolutions, c.Features, c.Hidden = []neural.Convolution{{Filters: 2, Size: 4, Stride: 4}}, 8, []int{8}
-	c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = 8, 2, 1, 0, "go"
-	models := neuraltest.Fit(t, &neural.Task{Observation: m.Size(), Image: m, Actions: 3, Discount: 0.9, Beta: 2,
-		Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}})(New(c, DefaultObjective(0.5)))
-	p, err := NewPosterior(models[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := ofImages(t, m, d)
 	of := TransitionsOf(&d)
 	rewards, err := p.Rewards(of)
 	if err != nil {

@@ -66,4 +66,16 @@ func TestSampledLikelihood(t *testing.T) {
 		}
 	}
 	checkGradients(t, func(in []*Node) (value, surrogate *Node) { return likelihood(in[0]), likelihood(in[0]) }, out)
+	for i := range out.data { // values that differ by their means alone
+		if i%4 >= outEmbedding {
+			out.data[i] = 0
+		}
+	}
+	for i, x := range evaluate(t, func(in []*Node) []*Node {
+		return Gradient(ReduceAllSum(likelihood(in[0])), in[0])
+	}, out)[0] {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			t.Errorf("input %d: the derivative is %g where values are fully correlated", i, x)
+		}
+	}
 }
