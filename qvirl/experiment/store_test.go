@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/progress"
 )
 
@@ -172,6 +173,29 @@ func TestRowsWithoutARecord(t *testing.T) {
 		if record, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil || !record.Complete ||
 			read(t, dir, RowsFile) != whole(t) {
 			t.Errorf("%s: error %v, or rows differ", name, err)
+		}
+	}
+}
+
+// TestRecordsNameTheirMachines: who reads one finds the machine of each unit.
+func TestRecordsNameTheirMachines(t *testing.T) {
+	for want, change := range map[string]func(r *Record){
+		"it names no machine": func(r *Record) { r.Machines = nil },
+		"is of machine 1, of": func(r *Record) { r.Units[2].Machine = 1 },
+		"is of machine -1":    func(r *Record) { r.Units[0].Machine = -1 },
+	} {
+		dir := t.TempDir()
+		record, err := Run(t.Context(), fake(config), Options{Out: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(record)
+		if err := atomicfile.WriteJSON(filepath.Join(dir, RunFile), record); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ReadResults(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), RunFile) {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }
