@@ -95,6 +95,15 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 	}
 }
 
+// TestKeysTellSeedsApart that are the same number as float64s.
+func TestKeysTellSeedsApart(t *testing.T) {
+	p := &Plan{Experiment: "e", Units: []Unit{{Name: "a", On: []uint64{1 << 60}}, {Name: "b", On: []uint64{1<<60 + 1}}}}
+	keys, err := p.Keys()
+	if err != nil || keys[0] == keys[1] {
+		t.Errorf("keys %q, error %v", keys, err)
+	}
+}
+
 // finished returns a folder in which all units of a plan have run, and their keys.
 func finished(t *testing.T) (dir string, plan *Plan, keys []string) {
 	t.Helper()
