@@ -208,6 +208,7 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		"no action but 0":         {"train", "--demos", "idle.csv", "--method", "bc", "--beta", "1", "--out", "model"},
 		"has 6 to choose from":    with("--method", "bc", "--beta", "1", "--trajectories", "7"),
 		"the file has 6 episodes": with("--method", "bc", "--beta", "1", "--episodes", "2:7"),
+		"episode 1 is among":      with("--method", "bc", "--beta", "1", "--trajectories", "2", "--held-out", "1:6"),
 		"want A:B":                with("--method", "bc", "--beta", "1", "--held-out", "2"),
 		"no use for auxiliary":    with("--method", "bc", "--beta", "1", "--aux", "demos.npz"),
 		"draw them in, --env":     with("--method", "qvirl", "--beta", "1", "--successors", "2"),
