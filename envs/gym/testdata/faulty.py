@@ -33,7 +33,7 @@ class Faulty(gymnasium.Env):
     def step(self, action):
         assert self.action_space.contains(action)
         self.count += 1
-        if self.fault == "hang in the second episode" and self.episodes == 2:
+        if self.fault == "hang in the second episode" and self.episodes == 2 and self.count == 2:
             time.sleep(3600)
         observation, reward = self.observe(), float(action)
         if self.fault == "array reward":
