@@ -142,6 +142,11 @@ func findNotebooks(l layout, args []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		same := func(other string) bool { return filepath.Base(other) == filepath.Base(absolute) }
+		if i := slices.IndexFunc(found, same); i >= 0 {
+			return nil, fmt.Errorf("the results of %s and %s would go to one folder; run them one by one, each "+
+				"with an --out of its own", found[i], absolute)
+		}
 		found = append(found, absolute)
 	}
 	return found, nil

@@ -30,6 +30,11 @@ func TestFindNotebooks(t *testing.T) {
 			t.Errorf("%q: %v, error %v, want %s", arg, got, err, want)
 		}
 	}
+	writeFiles(t, elsewhere, map[string]string{"table.ipynb": "{}"})
+	if _, err := findNotebooks(l, []string{"table", filepath.Join(elsewhere, "table")}); err == nil ||
+		!strings.Contains(err.Error(), "would go to one folder") {
+		t.Errorf("two notebooks of one name: error %v", err)
+	}
 }
 
 func TestFollowerReportsTheFailingCell(t *testing.T) {

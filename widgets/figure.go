@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -90,7 +91,16 @@ func (f *Figure) SVG() ([]byte, error) {
 		w, h, f.width.Points(), f.height.Points(), html.EscapeString(f.words()),
 		html.EscapeString(f.title), html.EscapeString(f.description))
 	out.WriteString(body)
-	return out.Bytes(), nil
+	return bytes.Map(xmlOrMark, out.Bytes()), nil
+}
+
+// xmlOrMark returns a character that an XML document can hold: itself, or the replacement character. What is no UTF-8
+// comes as that already.
+func xmlOrMark(r rune) rune {
+	if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+		return utf8.RuneError
+	}
+	return r
 }
 
 // draw paints the card and the figure on it. Gonum's canvases panic where they fail.

@@ -1,6 +1,9 @@
 package widgets
 
 import (
+	"encoding/xml"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -37,4 +40,30 @@ func TestTitlesAreWithinTheFigure(t *testing.T) {
 	if lines != 2 {
 		t.Errorf("the title has %d lines, want 2", lines)
 	}
+}
+
+// TestOddCharactersLeaveADocument that browsers read: XML holds no control characters, and only UTF-8.
+func TestOddCharactersLeaveADocument(t *testing.T) {
+	for _, odd := range []string{"a\x01b", "a\x00b", "a \xff b", "a\ufffeb", "<a>&\"'", "a\tb", "a\u2028b"} {
+		svg, err := svgOf(Curves{Title: odd, Panels: []CurvePanel{{Title: odd, XLabel: odd, Curves: []Curve{{
+			Name: "A " + odd, X: []float64{0, 1}, Y: []float64{0, 1}}}, Marks: []Mark{{Note: odd}}}}})
+		if err != nil {
+			t.Fatalf("%q: %v", odd, err)
+		}
+		for d := xml.NewDecoder(strings.NewReader(svg)); err == nil; {
+			_, err = d.Token()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%q: %v", odd, err)
+		}
+	}
+}
+
+func svgOf(d Drawing) (string, error) {
+	f, err := d.Figure()
+	if err != nil {
+		return "", err
+	}
+	svg, err := f.SVG()
+	return string(svg), err
 }

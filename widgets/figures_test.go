@@ -361,6 +361,9 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// share is the part of the 30 ranks that a bar is of.
+func (b rankBar) share() float64 { return float64(b.to-b.from) / 30 }
+
 // Bars of one rank and of two, each of which is found as often as any other, are as high as is expected of them.
 func TestBarsOfUnequalNumbersOfRanks(t *testing.T) {
 	panel := RankPanel{Max: 29}
@@ -371,7 +374,7 @@ func TestBarsOfUnequalNumbersOfRanks(t *testing.T) {
 	for _, b := range (Ranks{}).bars(panel) {
 		sizes[b.to-b.from]++
 		if b.from != next || b.count != float64(50*(b.to-b.from)) || math.Abs(b.count-b.expected) > 1e-9 ||
-			!(b.spread > 10 && b.spread < 50) {
+			math.Abs(math.Erf(b.spread/math.Sqrt(2*1500*b.share()*(1-b.share())))-0.99) > 1e-4 {
 			t.Errorf("%+v, want a bar from rank %d of 50 each", b, next)
 		}
 		next = b.to
@@ -541,5 +544,22 @@ func TestArrowsPointWhereActionsLead(t *testing.T) {
 		if x, y := direction(action); float64(x) != want[0] || float64(y) != want[1] {
 			t.Errorf("action %d points to %g, %g, want %v", action, x, y, want)
 		}
+	}
+}
+
+// TestScalesOfBothSigns: the palest colour of a diverging scale is 0, whichever sign has the larger numbers.
+func TestScalesOfBothSigns(t *testing.T) {
+	for _, values := range [][]float64{{-5, 1}, {-1, 5}, {-5, -2}} {
+		if s := newScale(true, values); s.low != -5 || s.high != 5 {
+			t.Errorf("%v: from %g to %g, want −5 to 5", values, s.low, s.high)
+		}
+	}
+}
+
+// TestErrorsBeyondALogarithmicAxis: bands that reach zero or beyond are drawn as far as the axis goes.
+func TestErrorsBeyondALogarithmicAxis(t *testing.T) {
+	for _, sign := range []float64{1, -1} {
+		parse(t, Curves{Title: "errors", Panels: []CurvePanel{{LogY: true, Curves: []Curve{{Name: "A curve",
+			X: []float64{0, 1}, Y: []float64{sign, 2 * sign}, StdErr: []float64{2, 0.5}}}}}})
 	}
 }

@@ -279,6 +279,12 @@ func TestSimultaneousBand(t *testing.T) {
 		if math.Abs(got-exact) > 4*math.Sqrt(exact*(1-exact)/runs) || exact < level {
 			t.Errorf("n = %d: %g of the walks lie in the band, computed %g", c.n, got, exact)
 		}
+		for k := range low[:len(low)-1] { // few and many are as improbable
+			if mirrored := len(low) - 2 - k; low[k]+high[mirrored] != c.n {
+				t.Errorf("n = %d: the band is %d to %d at %g, and %d to %d at %g", c.n, low[k], high[k], z[k],
+					low[mirrored], high[mirrored], z[mirrored])
+			}
+		}
 		narrower := make([]int, len(high)) // one less at every point but the last
 		copy(narrower, high)
 		for k := range narrower[:len(narrower)-1] {

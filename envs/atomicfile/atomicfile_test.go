@@ -81,6 +81,18 @@ func TestLinksAreFollowed(t *testing.T) {
 			t.Errorf("the link is no more: %v, %v", info, err)
 		}
 	}
+	// within a folder that is a link, .. is the parent of the folder that it leads to
+	deep := filepath.Join(dir, "real", "deep")
+	if err := errors.Join(os.Mkdir(deep, 0o755), os.Symlink(deep, filepath.Join(dir, "folder")),
+		os.Symlink(filepath.Join("..", "x.txt"), filepath.Join(deep, "up"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(filepath.Join(dir, "folder", "up"), content("third")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(target); err != nil || string(got) != "third" {
+		t.Errorf("the target holds %q (error %v), want the third text", got, err)
+	}
 	circle := filepath.Join(dir, "circle")
 	if err := os.Symlink(circle, circle); err != nil {
 		t.Fatal(err)

@@ -72,6 +72,9 @@ func TestExecute(t *testing.T) {
 		"success": {context.Background(), func(context.Context) error { return nil }, 0, ""},
 		"failure": {context.Background(), func(context.Context) error { return errors.New("the disk is full") }, 1,
 			"error: the disk is full\n"},
+		"a pipe that broke, of another process": {context.Background(), func(context.Context) error {
+			return fmt.Errorf("the worker: %w", syscall.EPIPE)
+		}, 1, "error: the worker: broken pipe\n"},
 		"interruption": {cancelled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) },
 			130, "interrupted: world 3: context canceled\n"},
 		"signal": {signalled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) },

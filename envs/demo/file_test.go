@@ -137,6 +137,7 @@ func TestReadNamesTheFault(t *testing.T) {
 			[]string{"shape"}},
 		"few actions": {nil, func(d *fileDescription) { d.Actions = 1 }, []string{`array "actions"`, "want 0 to 0"}},
 		"transitions": {nil, func(d *fileDescription) { d.Transitions = 1 }, []string{"transitions"}},
+		"no digest":   {nil, func(d *fileDescription) { d.SHA256 = "" }, []string{"SHA-256"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.npz")

@@ -100,6 +100,11 @@ func TestImportedStacksAreFrames(t *testing.T) {
 			"next_obs": {Shape: []int{steps, depth, 2, 3}, Type: npz.Uint8, Data: slices.Concat(
 				rows(1, steps, npz.Uint8).Data, make([]float64, depth*size))},
 			"action": actions, "episode": npz.Ints([]int{8, 8, 8, 8}, steps)}, false},
+		"another frame before the last": {map[string]npz.Array{"obs": rows(0, steps, npz.Uint8),
+			"next_obs": {Shape: []int{steps, depth, 2, 3}, Type: npz.Uint8, Data: slices.Concat(
+				rows(1, steps, npz.Uint8).Data, rows(steps, steps+1, npz.Uint8).Data[:size],
+				make([]float64, (depth-1)*size))},
+			"action": actions, "episode": npz.Ints([]int{8, 8, 8, 8}, steps)}, false},
 	} {
 		path := filepath.Join(t.TempDir(), "x.npz")
 		if err := npz.Write(path, c.arrays); err != nil {

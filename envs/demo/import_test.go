@@ -151,6 +151,8 @@ func TestImportNamesTheFault(t *testing.T) {
 			"next_obs[0] is not obs[1]"},
 		"middle": {flatArrays(), func(a map[string]npz.Array) { a["terminated"].Data[0] = 1 },
 			"row 0 ends episode 5"},
+		"cut off in the middle": {flatArrays(), func(a map[string]npz.Array) { a["truncated"].Data[0] = 1 },
+			"row 0 ends episode 5"},
 		"interleaved": {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{5, 2, 5}) },
 			"row 2 goes on with episode 5"},
 		"rows": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) },
@@ -267,7 +269,8 @@ func TestImportNamesTheFault(t *testing.T) {
 			"line 2: action is -1; actions count from 0, wherever the environment's begin: subtract"},
 		"no action's number": {"episode,action,obs_0,next_obs_0\n1,1e9,1,2\n",
 			"line 2: action is 1000000000; no environment has so many actions"},
-		"half action": {"episode,action,obs_0,next_obs_0\n1,0.5,1,2\n", "line 2: action"},
+		"half action":  {"episode,action,obs_0,next_obs_0\n1,0.5,1,2\n", "line 2: action"},
+		"huge episode": {"episode,action,obs_0,next_obs_0\n1e19,0,1,2\n", "line 2: episode is"},
 		"reward": {"episode,action,obs_0,next_obs_0,reward\n1,0,1,2,much\n",
 			`line 2: reward is "much", want a number of magnitude at most 1e+100; where rewards are not known, leave the ` +
 				"column out"},

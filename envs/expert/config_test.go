@@ -98,6 +98,9 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("after %d steps: ε and learning rate %v, want %v", steps, got, want)
 		}
 	}
+	if c.EpsilonSteps = 0; c.epsilon(0) != 0.2 {
+		t.Errorf("without steps in between ε is %g at first, want 0.2", c.epsilon(0))
+	}
 }
 
 func TestStepsCanBeAnyNumber(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -124,7 +125,7 @@ func Open(path string) (*Expert, error) {
 	if d.Actions < 1 || d.Actions > maxNumbers/d.Config.Quantiles {
 		return nil, fmt.Errorf("expert: %s gives %d actions", beside, d.Actions)
 	}
-	if err := d.Config.checkAlike(d.Actions); err != nil {
+	if err := check.First(d.Config.checkAlike(d.Actions), d.Config.checkUnits(size)); err != nil {
 		return nil, fmt.Errorf("%w, in %s", err, beside)
 	}
 	a, err := npz.OpenSummed(path, d.SHA256, beside)

@@ -93,6 +93,7 @@ func TestDamagedExpertsAreRefused(t *testing.T) {
 	for old, changed := range map[string]string{
 		`"actions": 2`: `"actions": 3`, `"quantiles": 5`: `"quantiles": 0`, `birl-expert-1`: `birl-expert-9`,
 		"3\n  ],": "0\n  ],", `"sha256": "`: `"sha256": "0`,
+		`"quantiles": 5,`: `"quantiles": 5, "scale": [1, 1, 1],`,
 	} {
 		text := strings.Replace(string(whole[beside]), old, changed, 1)
 		if text == string(whole[beside]) {

@@ -197,6 +197,7 @@ func TestRewardsOfTransitions(t *testing.T) {
 		{Config{RewardScale: 2, Discount: 0.9}, -30, 3, 2, false, -60, 0.9},
 		{Config{RewardScale: 2, Discount: 0.9}, 5, 3, 3, true, 10, 0},
 		{Config{RewardScale: 2, Discount: 0.9, ClipRewards: true}, -30, 3, 3, false, -2, 0.9},
+		{Config{RewardScale: 2, Discount: 0.9, ClipRewards: true}, 0.25, 3, 3, false, 2, 0.9},
 		{Config{RewardScale: 1, Discount: 0.9, ClipRewards: true, Lives: &lives}, 200, 3, 2, false, 1, 0},
 		{Config{RewardScale: 1, Discount: 0.9, ClipRewards: true, Lives: &lives}, 0, 0, 3, false, 0, 0.9},
 	} {

@@ -139,11 +139,17 @@ func TestSpacesComeAcross(t *testing.T) {
 	}
 }
 
-// TestObservationsOfASingleNumber: a Box of the shape () is stepped, reset, restored, branched and collected as others
-// are.
-func TestObservationsOfASingleNumber(t *testing.T) {
+// TestOddObservations: a Box of the shape (), and one of big-endian numbers, are stepped, reset, restored, branched and
+// collected as others are.
+func TestOddObservations(t *testing.T) {
+	for name, dtype := range map[string]string{"a single number": "float32", "big-endian": ">f4"} {
+		t.Run(name, func(t *testing.T) { stepSingleNumbers(t, dtype) })
+	}
+}
+
+func stepSingleNumbers(t *testing.T, dtype string) {
 	c := Config{ID: "Faulty-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)}, EnvsPerWorker: 2,
-		Options: map[string]any{"shape": []int{}, "length": 3}}
+		Options: map[string]any{"shape": []int{}, "length": 3, "dtype": dtype}}
 	p := open(t, c)
 	if s := p.Spec(); len(s.Shape) != 0 || s.Size() != 1 {
 		t.Errorf("spec %+v", s)

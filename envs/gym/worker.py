@@ -124,7 +124,7 @@ class Worker:
             raise Refused(f"its actions are {env.action_space}, want Discrete (an ActionWrapper that numbers the "
                           "combinations of a MultiDiscrete, or a few values of a Box, makes them so: "
                           f"{WHERE_TO_WRAP})")
-        self.shape, self.dtype = self.space.shape, self.space.dtype
+        self.shape, self.dtype = self.space.shape, self.space.dtype.newbyteorder("<")  # as Go reads numbers
 
     def allocate(self):
         """Lays out the answer to a step: header, rewards, terminated, truncated, observations, final observations."""
@@ -269,7 +269,7 @@ class Worker:
             stored = decode(stored, self.dtype, self.shape)
             if observation is None:
                 observation = stored
-            elif observation.tobytes() != stored.tobytes():
+            elif np.asarray(observation, self.dtype).tobytes() != stored.tobytes():
                 raise Failure(slot, "restore") from RuntimeError(
                     "replaying its actions led elsewhere: the environment is not deterministic")
         self.put(i, observation)

@@ -107,7 +107,7 @@ func bytesInOrder(dtype, fortran string, shape []int) bool {
 
 // readTexts reads one .npy stream of texts: of at most one dimension, of a dtype U (four bytes a character) or S (in
 // UTF-8), and no more of them than the limit, unless that is 0.
-func readTexts(r io.Reader, limit int) ([]string, error) {
+func readTexts(r io.Reader, archiveSize int64, limit int) ([]string, error) {
 	dtype, _, shape, err := readHeader(r)
 	if err != nil {
 		return nil, err
@@ -130,6 +130,9 @@ func readTexts(r io.Reader, limit int) ([]string, error) {
 	width, order := 4, byteOrder(dtype)
 	if field[2] == "S" {
 		width = 1
+	}
+	if int64(count) > archiveSize*maxRatio/int64(max(n*width, 1)) { // texts of no characters take memory as well
+		return nil, fmt.Errorf("the declared shape %v cannot fit into a file of %d bytes", shape, archiveSize)
 	}
 	var texts []string
 	raw := make([]byte, n*width)

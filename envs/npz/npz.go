@@ -269,7 +269,7 @@ func (a *Archive) Text(name string) (string, error) {
 // Texts reads an array of that name which holds texts, as of np.array(["left", "right"]), in UTF-8 or UTF-32.
 func (a *Archive) Texts(name string) ([]string, error) {
 	var out []string
-	err := a.read(name, func(r io.Reader) (err error) { out, err = readTexts(r, a.Limit); return err })
+	err := a.read(name, func(r io.Reader) (err error) { out, err = readTexts(r, a.size, a.Limit); return err })
 	return out, err
 }
 

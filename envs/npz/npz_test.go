@@ -285,8 +285,20 @@ func TestReadsTexts(t *testing.T) {
 // TestObjectsAreNoTexts: names as pandas gives them are Python's objects, and the error says how to store them.
 func TestObjectsAreNoTexts(t *testing.T) {
 	object := header("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", nil)
-	if _, err := readTexts(bytes.NewReader(object), 0); err == nil || !strings.Contains(err.Error(), ".astype(str)") {
+	if _, err := readTexts(bytes.NewReader(object), 1<<10, 0); err == nil ||
+		!strings.Contains(err.Error(), ".astype(str)") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestTextsThatCannotBeThere are refused before memory is taken for them, those of no characters too.
+func TestTextsThatCannotBeThere(t *testing.T) {
+	for _, dtype := range []string{"<U0", "|S0", "<U8"} {
+		declared := header("{'descr': '"+dtype+"', 'fortran_order': False, 'shape': (99999999999,)}", nil)
+		if _, err := readTexts(bytes.NewReader(declared), 1<<10, 0); err == nil ||
+			!strings.Contains(err.Error(), "[99999999999] cannot fit into a file of 1024 bytes") {
+			t.Errorf("%s: error %v", dtype, err)
+		}
 	}
 }
 
@@ -295,14 +307,15 @@ func TestTextsOfAnotherEncoding(t *testing.T) {
 	bytesOf := func(text string) []byte {
 		return header("{'descr': '|S2', 'fortran_order': False, 'shape': (2,)}", []byte(text))
 	}
-	got, err := readTexts(bytes.NewReader(bytesOf("a\x00ä")), 0)
+	got, err := readTexts(bytes.NewReader(bytesOf("a\x00ä")), 1<<10, 0)
 	if err != nil || !slices.Equal(got, []string{"a", "ä"}) {
 		t.Errorf("UTF-8: %q, error %v", got, err)
 	}
 	points := header("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", []byte{0, 0xd8, 0, 0})
 	for want, stored := range map[string][]byte{"text 1 is not UTF-8": bytesOf("a\x00\xe4\x00"),
 		"text 0 holds 0xd800": points} {
-		if got, err := readTexts(bytes.NewReader(stored), 0); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := readTexts(bytes.NewReader(stored), 1<<10, 0); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q, error %v, want %q", got, err, want)
 		}
 	}
@@ -310,7 +323,7 @@ func TestTextsOfAnotherEncoding(t *testing.T) {
 
 func TestWritesTexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.npz")
-	want := map[string]string{"verdict": "größe Ω", "empty": ""}
+	want := map[string]string{"verdict": "größe Ω", "empty": "", "blanks": " a "}
 	arrays := map[string]Array{}
 	for name, text := range want {
 		arrays[name] = String(text)

@@ -128,8 +128,11 @@ func (a *Array) CheckWhole(name string) error {
 	return nil
 }
 
-// index returns the index of number i of Data as text, [0,3] for example.
+// index returns the index of number i of Data as text, [0,3] for example; nothing for that of a scalar.
 func (a *Array) index(i int) string {
+	if len(a.Shape) == 0 {
+		return ""
+	}
 	index := make([]string, len(a.Shape))
 	for d := len(a.Shape) - 1; d >= 0; d-- {
 		index[d] = strconv.Itoa(i % a.Shape[d])

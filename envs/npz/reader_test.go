@@ -15,6 +15,8 @@ func TestReader(t *testing.T) {
 		"gaps":  Floats([]float64{1, 2, 3, 4, math.NaN(), 6}, 3, 2),
 		"count": Ints([]int{7}),
 		"half":  Scalar(0.5),
+		"none":  Scalar(math.NaN()),
+		"large": Scalar(1 << 31),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +45,15 @@ func TestReader(t *testing.T) {
 	}
 
 	for want, read := range map[string]func(*Reader){
-		"gaps[2,0] = NaN is not finite":            func(r *Reader) { r.Finite("gaps", 3, 2) },
-		"half = 0.5 is not a count":                func(r *Reader) { r.Int("half") },
-		`array "x" has the shape [3 2], want [-1]`: func(r *Reader) { r.Finite("x", -1) },
-		`array "x" has the shape [3 2], want []`:   func(r *Reader) { r.Scalar("x") },
-		`no array "y"`:                             func(r *Reader) { r.Numbers("y", 1) },
-		"three of a kind":                          func(r *Reader) { r.Fail("three of a %s", "kind") },
+		"gaps[2,0] = NaN is not finite":             func(r *Reader) { r.Finite("gaps", 3, 2) },
+		"half = 0.5 is not a count":                 func(r *Reader) { r.Int("half") },
+		"none = NaN is not finite":                  func(r *Reader) { r.Scalar("none") },
+		"large = 2.147483648e+09 is not a count":    func(r *Reader) { r.Int("large") },
+		`array "x" has the shape [3 2], want [2 2]`: func(r *Reader) { r.Finite("x", 2, 2) },
+		`array "x" has the shape [3 2], want [-1]`:  func(r *Reader) { r.Finite("x", -1) },
+		`array "x" has the shape [3 2], want []`:    func(r *Reader) { r.Scalar("x") },
+		`no array "y"`:                              func(r *Reader) { r.Numbers("y", 1) },
+		"three of a kind":                           func(r *Reader) { r.Fail("three of a %s", "kind") },
 	} {
 		r := open()
 		read(r)

@@ -101,8 +101,18 @@ func (r *Record) unitsOf() (units map[string]int, last string) {
 // ReadRecord reads the record of a run from a folder with results.
 func ReadRecord(dir string) (*Record, error) {
 	r := new(Record)
-	if err := atomicfile.ReadJSON(filepath.Join(dir, RunFile), r); err != nil {
+	path := filepath.Join(dir, RunFile)
+	if err := atomicfile.ReadJSON(path, r); err != nil {
 		return r, fmt.Errorf("experiment: %w", err)
+	}
+	if len(r.Machines) == 0 {
+		return r, fmt.Errorf("experiment: %s is damaged: it names no machine", path)
+	}
+	for _, u := range r.Units {
+		if u.Machine < 0 || u.Machine >= len(r.Machines) {
+			return r, fmt.Errorf("experiment: %s is damaged: the unit %s is of machine %d, of %d", path, u.Unit,
+				u.Machine, len(r.Machines))
+		}
 	}
 	return r, nil
 }

@@ -1,8 +1,11 @@
 package experiment
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -51,6 +54,43 @@ func TestOverride(t *testing.T) {
 	for _, bad := range []string{`{"Ofset": 3}`, `{"Offset": "x"}`, `{} {}`, `[`} {
 		if err := overlay.JSON(&c, []byte(bad)); err == nil {
 			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+// TestPaired: the first less the second, in the seeds that both have.
+func TestPaired(t *testing.T) {
+	e := Paired(map[uint64]float64{1: 5, 2: 7, 3: 100}, map[uint64]float64{2: 3, 1: 3, 4: -100})
+	if e == nil || e.Mean != 3 || e.N != 2 || !scalar.EqualWithinAbs(e.StdErr, 1, 1e-15) {
+		t.Errorf("%+v, want 3 ± 1 of two seeds", e)
+	}
+	if e := Paired(map[uint64]float64{1: 5}, map[uint64]float64{2: 3}); e != nil {
+		t.Errorf("%+v of no seed in common", e)
+	}
+}
+
+func TestLatestCommitIsOfTheUnitThatWasFinishedLast(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
+	r := Record{Machines: []Machine{{Commit: "aaaa"}, {Commit: "bbbb"}, {Commit: "cccc"}},
+		Units: []UnitSummary{{Machine: 0, Finished: at(1)}, {Machine: 2, Finished: at(3)}, {Machine: 1,
+			Finished: at(2)}}}
+	if got := r.LatestCommit(); got != "3 commits, the latest cccc" {
+		t.Error(got)
+	}
+}
+
+// TestFailuresAreNotShared: the next unit of the group makes anew what could not be made.
+func TestFailuresAreNotShared(t *testing.T) {
+	ctx, failed := withShared(t.Context()), errors.New("failed")
+	share := func(ctx context.Context, value int, err error) (int, error) {
+		return Share(ctx, "it", func() (int, error) { return value, err })
+	}
+	if _, err := share(ctx, 0, failed); !errors.Is(err, failed) {
+		t.Errorf("error %v, want that of making it", err)
+	}
+	for _, value := range []int{2, 3} {
+		if got, err := share(ctx, value, nil); got != 2 || err != nil {
+			t.Errorf("%d, error %v; want 2, made once", got, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/progress"
 )
 
@@ -94,6 +95,15 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 	}
 }
 
+// TestKeysTellSeedsApart that are the same number as float64s.
+func TestKeysTellSeedsApart(t *testing.T) {
+	p := &Plan{Experiment: "e", Units: []Unit{{Name: "a", On: []uint64{1 << 60}}, {Name: "b", On: []uint64{1<<60 + 1}}}}
+	keys, err := p.Keys()
+	if err != nil || keys[0] == keys[1] {
+		t.Errorf("keys %q, error %v", keys, err)
+	}
+}
+
 // finished returns a folder in which all units of a plan have run, and their keys.
 func finished(t *testing.T) (dir string, plan *Plan, keys []string) {
 	t.Helper()
@@ -172,6 +182,29 @@ func TestRowsWithoutARecord(t *testing.T) {
 		if record, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil || !record.Complete ||
 			read(t, dir, RowsFile) != whole(t) {
 			t.Errorf("%s: error %v, or rows differ", name, err)
+		}
+	}
+}
+
+// TestRecordsNameTheirMachines: who reads one finds the machine of each unit.
+func TestRecordsNameTheirMachines(t *testing.T) {
+	for want, change := range map[string]func(r *Record){
+		"it names no machine": func(r *Record) { r.Machines = nil },
+		"is of machine 1, of": func(r *Record) { r.Units[2].Machine = 1 },
+		"is of machine -1":    func(r *Record) { r.Units[0].Machine = -1 },
+	} {
+		dir := t.TempDir()
+		record, err := Run(t.Context(), fake(config), Options{Out: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(record)
+		if err := atomicfile.WriteJSON(filepath.Join(dir, RunFile), record); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ReadResults(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), RunFile) {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }

@@ -89,3 +89,13 @@ func TestCheck(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestSettingsOfOneMethod are no other method's: λ is AVRIL's alone.
+func TestSettingsOfOneMethod(t *testing.T) {
+	for name, want := range map[string][2]string{"avril-0.17": {"avril", "lambda=0.17"}, "own-0.17": {"own-0.17", ""},
+		"qvirl-kl-0.5": {"qvirl", "kl=0.5"}, "own-kl-0.5": {"own-kl-0.5", ""}} {
+		if base, variant := Split(name); base != want[0] || variant != want[1] {
+			t.Errorf("%s is the variant %q of %q, want %q", name, variant, base, want)
+		}
+	}
+}

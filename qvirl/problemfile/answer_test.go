@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -23,7 +24,11 @@ func (p prior) Reward(i int) irl.Marginal { return irl.NewMarginal(distuv.Normal
 func (p prior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	r := mat.NewDense(n, p.problem.RewardDim(), nil)
 	r.Apply(func(_, _ int, _ float64) float64 { return 1 + 2*rng.NormFloat64() }, r)
-	return p.problem.SolveSamples(r)
+	samples, err := p.problem.SolveSamples(r)
+	if err == nil && p.problem.InfersBeta() {
+		samples.Beta = slices.Repeat([]float64{p.problem.Beta}, n)
+	}
+	return samples, err
 }
 
 // chain is a posterior that consists of samples.
@@ -99,6 +104,30 @@ func TestAnswers(t *testing.T) {
 		near("value std", got["value_std"].Data[0], valueStd, 4*se)
 		near("action probability", got["action_probs"].Data[0], .5, 4*.5/math.Sqrt(draws))
 		near("sum of action probabilities", got["action_probs"].Data[2]+got["action_probs"].Data[3], 1, 1e-12)
+	}
+}
+
+// moments is a posterior that knows its moments, of whose draws the policies alone are asked for, in parts.
+type moments struct{ prior }
+
+func (m moments) RewardCov() *mat.Dense    { return mat.NewDense(1, 1, []float64{4}) }
+func (m moments) Value(s int) irl.Marginal { return m.Reward(s) }
+
+func TestDrawsInParts(t *testing.T) {
+	m, err := mdp.New(1, 2, make([][]mdp.Transition, 2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 1, 2), Discount: .9, Beta: 1, BetaLogStd: 0.5}
+	answer, err := NewAnswer(moments{prior{p}}, AnswerOptions{Samples: 7, Draws: DefaultDraws + 2000, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answer.ActionProbs; !scalar.EqualWithinAbs(a[0], 0.5, 1e-9) || !scalar.EqualWithinAbs(a[1], 0.5, 1e-9) {
+		t.Errorf("probabilities %v of actions that do the same", a)
+	}
+	if rows, _ := answer.RewardSamples.Dims(); rows != 7 || len(answer.BetaSamples) != 7 {
+		t.Errorf("%d samples of rewards and %d of β, want 7 of each", rows, len(answer.BetaSamples))
 	}
 }
 

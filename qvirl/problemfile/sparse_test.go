@@ -91,6 +91,10 @@ func TestBadSparseTransitions(t *testing.T) {
 			"transitions_indptr[5:7] = 6, 9"},
 		"short": {true, func(m map[string]npz.Array) { m["transitions_indptr"].Data[6] = 5 },
 			"transitions_indptr[5:7] = 6, 5"},
+		"left over": {true, func(m map[string]npz.Array) {
+			m["transitions_probs"] = npz.Floats(append(m["transitions_probs"].Data, 1), 7)
+			m["transitions_indices"] = npz.Floats(append(m["transitions_indices"].Data, 0), 7)
+		}, "transitions_indptr[5:7] = 6, 6"},
 		"no prior": {true, func(m map[string]npz.Array) { m["prior_mean"] = npz.Scalar(1) },
 			"prior_mean has the shape []"},
 	} {

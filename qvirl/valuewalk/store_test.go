@@ -167,6 +167,7 @@ func TestLoadRefusesBadFiles(t *testing.T) {
 			a["posterior_reward"] = npz.Floats(nil, 0,
 				9)
 		},
+		"the version 0":          func(a map[string]npz.Array) { a["posterior_version"] = npz.Ints([]int{0}) },
 		"the version 2":          func(a map[string]npz.Array) { a["posterior_version"] = npz.Ints([]int{2}) },
 		`kind "magic"; want one`: func(a map[string]npz.Array) { a["posterior_kind"] = npz.String("magic") },
 		"no posterior":           func(a map[string]npz.Array) { delete(a, "posterior_kind") },

@@ -79,6 +79,11 @@ func TestJudge(t *testing.T) {
 				ValueMean: []float64{0, 0},
 				ValueStd:  []float64{0, 0}, Policy: make([]float64, 4)}
 		}, true, func(e *Errors) float64 { return e.Mean }, 0.25},
+		"the squares of both errors add": {func(s *summary.Summary) {
+			s.ValueMean[0] += 2 * 0.107 // beyond 0.1 and 4 √2 errors of 0.002/2, within 0.1 and 4 · 2
+			s.Error = &summary.Summary{RewardMean: []float64{0, 0}, RewardStd: []float64{0, 0},
+				ValueMean: []float64{0.002, 0}, ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
+		}, false, func(e *Errors) float64 { return e.ValueMean }, 0.107},
 		"an error that is no number": {func(s *summary.Summary) {
 			s.RewardMean[0] += 0.5
 			nan := math.NaN()

@@ -175,6 +175,7 @@ func TestConvertReplacesNothingUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	convert("exists already", text, "--out", out)
+	convert("exists already", filepath.Join(dir, "absent.csv"), "--out", out) // before anything is read
 	if read() != before {
 		t.Error("the refused conversion changed the file")
 	}
@@ -225,7 +226,7 @@ func TestOneRuleForInfinities(t *testing.T) {
 		for _, number := range []string{"inf", "-Inf", "1e300", "nan"} {
 			bad := filepath.Join(dir, "bad.csv")
 			write(bad, strings.Replace(recorded, "2,0,1,5,1,1\n", fmt.Sprintf(line, number), 1))
-			for _, args := range [][]string{{"show", bad}, {"convert", bad, "--out", out}} {
+			for _, args := range [][]string{{"show", bad}, {"convert", bad, "--out", out, "--force"}} {
 				if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, what) ||
 					!strings.Contains(stderr,
 						"line 4") {

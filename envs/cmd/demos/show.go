@@ -232,11 +232,11 @@ frame once (array frames).`,
 
 // convert does what the command says with the file or folder at a path.
 func convert(cmd *cobra.Command, path string, o *convertOptions) error {
-	if err := atomicfile.Check(o.out, path); err != nil {
-		return err
-	}
 	if filepath.Ext(o.out) != ".npz" {
 		return fmt.Errorf("--out %s: want a name that ends in .npz, as convert writes no other layout", o.out)
+	}
+	if err := command.CheckOutput(o.force, demo.Files(o.out), demo.Inputs(path)...); err != nil {
+		return err
 	}
 	if layouts := []demo.Layout{"", demo.Flat, demo.Imitation, demo.CSV}; !slices.Contains(layouts,
 		demo.Layout(o.layout)) {
@@ -260,9 +260,6 @@ func convert(cmd *cobra.Command, path string, o *convertOptions) error {
 		return err
 	}
 	set.Made, set.Replay = cmp.Or(set.Made, set.Replay), nil
-	if err := command.CheckOutput(o.force, demo.Files(o.out), demo.Inputs(path)...); err != nil {
-		return err
-	}
 	if err := set.Write(o.out); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import numpy as np
 class Faulty(gymnasium.Env):
     """Counts its steps, and does on step `at` what `fault` says."""
 
-    def __init__(self, fault="", at=3, start=0, shape=(2,), length=1000):
-        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
+    def __init__(self, fault="", at=3, start=0, shape=(2,), length=1000, dtype="float32"):
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, tuple(shape), np.dtype(dtype))
         self.action_space = gymnasium.spaces.Discrete(3, start=start)
         self.fault, self.at, self.length = fault, at, length
         self.episodes = 0
@@ -20,7 +20,7 @@ class Faulty(gymnasium.Env):
             raise ValueError("this constructor never succeeds")
 
     def observe(self):
-        return np.full(self.observation_space.shape, self.count, np.float32)
+        return np.full(self.observation_space.shape, self.count, self.observation_space.dtype)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -33,7 +33,7 @@ class Faulty(gymnasium.Env):
     def step(self, action):
         assert self.action_space.contains(action)
         self.count += 1
-        if self.fault == "hang in the second episode" and self.episodes == 2:
+        if self.fault == "hang in the second episode" and self.episodes == 2 and self.count == 2:
             time.sleep(3600)
         observation, reward = self.observe(), float(action)
         if self.fault == "array reward":

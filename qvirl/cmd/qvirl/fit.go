@@ -133,7 +133,7 @@ problems take minutes).`,
 	f.StringVar(&o.out, "out", "", "file for the answer; an answer that is there is replaced, another file is not "+
 		"(required)")
 	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: all samples of samplers, "+
-		"none of others)")
+		"none of others); in netCDF files, draws of the prior, and of answers that are not samples (default: 5000)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
 	f.Float64Var(&o.lambda, "lambda", avril.Default().Lambda,
 		"avril: weight of the constraint that ties rewards to values")
@@ -198,9 +198,14 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err != nil {
 		return o.nothingWritten(err)
 	}
-	if p, ok := result.Posterior.(interface{ Len() int }); ok && o.samples > p.Len() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: --samples %d: the posterior consists of %d draws, some of which are "+
-			"repeated\n", o.samples, p.Len())
+	if p, ok := result.Posterior.(interface{ Len() int }); ok && o.samples > 0 {
+		if o.format == formatNetCDF && o.samples != p.Len() {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: --samples %d: so many draws are of the prior; the posterior is all "+
+				"%d draws of the chains\n", o.samples, p.Len())
+		} else if o.samples > p.Len() {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: --samples %d: the posterior consists of %d draws, some of which "+
+				"are repeated\n", o.samples, p.Len())
+		}
 	}
 	if err := o.write(result); err != nil {
 		return err
@@ -236,7 +241,8 @@ func (o *fitOptions) validate() error {
 	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
 	}
-	return check.First(o.setFormat(), o.replaceable())
+	return check.First(o.setFormat(), check.That(o.format != formatNetCDF || o.samples != 1,
+		"--samples 1: want at least 2 in a netCDF file"), o.replaceable())
 }
 
 // setFormat sets the format by the ending of the answer's name where the options do not, and refuses a contradiction.

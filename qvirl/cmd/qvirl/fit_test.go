@@ -174,6 +174,11 @@ func TestFitForArviZ(t *testing.T) {
 	if status, _, errs = run(t, append(fit, "--format", "netcdf", "--out", "b")...); status != 0 {
 		t.Fatal(errs)
 	}
+	status, _, errs = run(t, append(fit, "--samples", "9000", "--out", "c.nc")...)
+	if status != 0 || strings.Contains(errs, "repeated") {
+		t.Errorf("status %d, %q", status, errs)
+	}
+	expect(t, "samples of another number", errs, "--samples 9000: so many", "all 8000 draws of the chains")
 	a, errA := os.ReadFile("a.nc")
 	b, errB := os.ReadFile("b")
 	if errA != nil || errB != nil || !bytes.Equal(a, b) || !bytes.HasPrefix(a, []byte("\x89HDF\r\n")) {

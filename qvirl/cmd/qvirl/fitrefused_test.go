@@ -41,6 +41,7 @@ func TestBadFits(t *testing.T) {
 		"given twice, first as":          {"--seed", "1", "--seed", "2"},
 		"--strict asks":                  {"--method", "qvirl", "--strict", "--no-verdict"},
 		"--memory":                       {"--samples", "10000000000"},
+		"--samples 1: want at least 2":   {"--method", "qvirl-matched", "--samples", "1", "--out", "a.nc"},
 	} {
 		args := append([]string{"fit", "--problem", "problem.npz"}, change...)
 		for _, flag := range [][]string{{"--method", "valuewalk"}, {"--out", "a.npz"}} {

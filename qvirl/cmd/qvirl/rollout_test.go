@@ -121,6 +121,9 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 		!strings.Contains(stderr, "of 20 episodes were done before") {
 		t.Errorf("a hang that comes again: status %d, %+v, %s", status, got, stderr)
 	}
+	if slices.ContainsFunc(got.Lengths, func(n int) bool { return n != 20 }) {
+		t.Errorf("episodes that were cut off are among those of %d steps", got.Lengths)
+	}
 	if set, err := demo.Read("x.partial.npz"); err != nil || len(set.Trajectories) != len(got.Seeds) {
 		t.Errorf("what was done before: error %v", err)
 	}

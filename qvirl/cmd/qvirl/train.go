@@ -260,6 +260,8 @@ func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) e
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
 			"--branches: want the environment to take them in, --env, and no --successors"),
+		check.That(o.explores() || !flags.Changed("explore-every"), "--explore-every: with --explore=false or "+
+			"--branches nothing is explored"),
 		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: want --env with --successors or "+
 			"--branches, which alone use an environment then"),
 		check.That(o.successors == 1 || o.env != "", "--successors %d: want the environment to draw them in, --env",

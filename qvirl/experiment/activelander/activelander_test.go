@@ -145,6 +145,12 @@ func TestReportTakesDifferencesWithinRuns(t *testing.T) {
 	if _, err := Report(nil, nil); err == nil {
 		t.Error("no error without rows")
 	}
+	// of a run that was interrupted after the first unit
+	only := experiment.Where(rows, func(r experiment.Row) bool { return r.Method == Random && r.Seed == 1 })
+	if r, err = Report(only, nil); err != nil || len(r.Tables) != 1 || r.Tables[0].Name != Return ||
+		len(r.Charts[0].Panels) != 1 {
+		t.Errorf("of random queries alone: %+v, error %v", r, err)
+	}
 }
 
 // TestLeadsAreDifferencesOfValues compares leads with what the values of each state say, for a demonstrator whose

@@ -48,7 +48,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 				differences.AddRow(method, above...)
 			}
 		}
-		r.Tables = append(r.Tables, t, differences)
+		for _, table := range []exhibit.Table{t, differences} { // there are none without rows of random queries beside
+			if len(table.Columns) > 0 && len(table.Rows) > 0 {
+				r.Tables = append(r.Tables, table)
+			}
+		}
 	}
 	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
@@ -74,9 +78,13 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	for _, m := range measures {
 		panel := exhibit.Panel{XLabel: "queries", YLabel: metric.Label(m.metric)}
 		for _, method := range ordered(rows) {
-			panel.Curves = append(panel.Curves, experiment.Learning(rows, method, m.metric))
+			if curve := experiment.Learning(rows, method, m.metric); len(curve.X) > 0 {
+				panel.Curves = append(panel.Curves, curve)
+			}
 		}
-		chart.Panels = append(chart.Panels, panel)
+		if len(panel.Curves) > 0 {
+			chart.Panels = append(chart.Panels, panel)
+		}
 	}
 	return chart
 }
