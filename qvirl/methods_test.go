@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
@@ -169,5 +170,23 @@ func TestEveryPosteriorIsKept(t *testing.T) {
 	if _, err := qvirl.Load(filepath.Join(t.TempDir(), "none.npz")); err == nil ||
 		!strings.Contains(err.Error(), "none.npz") {
 		t.Errorf("error %v for a file that is not there", err)
+	}
+}
+
+// TestFilesAreNamedByWhatTheyHold: ArviZ opens no .npz, and nothing here a .nc.
+func TestFilesAreNamedByWhatTheyHold(t *testing.T) {
+	post, dir := fit(method.Reference, walked()), t.TempDir()
+	for name, write := range map[string]func(path string) error{
+		"x.nc": func(path string) error {
+			return qvirl.SaveResult(path, &qvirl.Result{Posterior: post}, qvirl.AnswerOptions{})
+		},
+		"y.NC":  func(path string) error { return qvirl.Save(path, post) },
+		"z.nc":  func(path string) error { return problemfile.Write(path, walked()) },
+		"x.npz": func(path string) error { return inferencedata.Write(path, post, inferencedata.Options{Draws: 10}) },
+	} {
+		path := filepath.Join(dir, name)
+		if err := write(path); err == nil || !strings.Contains(err.Error(), name+": want a name that ends in") {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/portrait"
 	"github.com/go-birl/birl/qvirl/reference"
+	"github.com/go-birl/birl/qvirl/sbc"
 	"github.com/go-birl/birl/qvirl/summary"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
@@ -45,6 +46,9 @@ func TestWhatIsNilIsNamed(t *testing.T) {
 		"active.Loop": func() error {
 			l := active.Loop{Fit: active.Fit(nil), Acquisition: active.Random{}, Queries: 1, Samples: 1}
 			return l.Do(t.Context(), []active.Run{{Problem: walked()}}, nil, nil)
+		},
+		"sbc.Check": func() error {
+			return second(sbc.Check(t.Context(), walked(), nil, sbc.Options{Problems: sbc.MinProblems}, nil))
 		},
 		"neural.Score": func() error { return second(neural.Score(nil, nil, nil)) },
 		"neural.Rollout": func() error {

@@ -8,7 +8,9 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -51,6 +53,9 @@ func Write(path string, post irl.Posterior, o Options) error {
 
 // write writes the root of a file, unless there is an error already.
 func write(path string, root *netcdf.Group, err error) error {
+	if err == nil && strings.EqualFold(filepath.Ext(path), ".npz") {
+		err = fmt.Errorf("inferencedata: %s: want a name that ends in .nc; qvirl.SaveResult makes an .npz", path)
+	}
 	if err != nil {
 		return err
 	}

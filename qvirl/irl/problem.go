@@ -54,7 +54,7 @@ func checkNames(what string, names []string, n int) error {
 		return nil
 	}
 	if len(names) != n {
-		return fmt.Errorf("irl: got %d names of %s, want %d, or nil", len(names), what, n)
+		return fmt.Errorf("irl: got %d names of %s, want %d, or none", len(names), what, n)
 	}
 	first := map[string]int{}
 	for i, name := range names {

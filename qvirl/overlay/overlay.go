@@ -23,6 +23,9 @@ func Read(path string) ([]byte, error) {
 		return nil, nil
 	}
 	text, err := os.ReadFile(path)
+	if err != nil && strings.HasPrefix(strings.TrimSpace(path), "{") {
+		return nil, fmt.Errorf("--config %s: want the name of a file that holds this object", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}

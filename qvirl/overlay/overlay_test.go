@@ -67,4 +67,8 @@ func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 	if err := File(&config{}, ""); err != nil {
 		t.Errorf("without a file: %v", err)
 	}
+	err := File(&config{}, `{"rate": 1}`)
+	if err == nil || !strings.Contains(err.Error(), "want the name of a file that holds this object") {
+		t.Errorf("the object in place of a file: error %v", err)
+	}
 }

@@ -198,7 +198,7 @@ func (a *Answer) Write(path string) error {
 			arrays[name] = array
 		}
 	}
-	if err := npz.Write(path, arrays); err != nil {
+	if err := write(path, arrays); err != nil {
 		return fmt.Errorf("problemfile: the answer: %w", err)
 	}
 	return nil

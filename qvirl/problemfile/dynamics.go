@@ -17,8 +17,12 @@ func (r *reader) mdp() *mdp.MDP {
 		}
 	} else {
 		a := r.array(transitions)
+		turned := ""
+		if len(a.Shape) == 3 && a.Shape[1] == a.Shape[2] {
+			turned = ", as transpose(1, 0, 2) gives"
+		}
 		r.wantShape(len(a.Shape) == 3 && a.Shape[0] == a.Shape[2] && len(a.Data) > 0, transitions, a,
-			"[states, actions, states]")
+			"[states, actions, states]%s", turned)
 		if r.err != nil {
 			return nil
 		}

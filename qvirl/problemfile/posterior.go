@@ -38,7 +38,7 @@ func Save(path string, post irl.Posterior) error {
 	}
 	arrays := arraysOf(p.Problem())
 	addPosterior(arrays, p)
-	if err := npz.Write(path, arrays); err != nil {
+	if err := write(path, arrays); err != nil {
 		return fmt.Errorf("problemfile: cannot save a posterior: %w", err)
 	}
 	return nil

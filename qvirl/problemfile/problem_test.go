@@ -351,7 +351,7 @@ func TestBadProblems(t *testing.T) {
 		"rank": {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 6, 3) },
 			"transitions has the shape [6 3]"},
 		"not square": {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 2, 3, 3) },
-			"transitions has the shape [2 3 3]"},
+			"transitions has the shape [2 3 3], want [states, actions, states], as transpose(1, 0, 2) gives"},
 		"no states": {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(nil, 0, 2, 0) },
 			"transitions has the shape"},
 		"NaN": {func(m map[string]npz.Array) { m["transitions"].Data[10] = math.NaN() },

@@ -2,6 +2,8 @@ package problemfile
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -17,10 +19,18 @@ func Write(path string, p *irl.Problem) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("problem file %s: %w", path, err)
 	}
-	if err := npz.Write(path, arraysOf(p)); err != nil {
+	if err := write(path, arraysOf(p)); err != nil {
 		return fmt.Errorf("problemfile: %w", err)
 	}
 	return nil
+}
+
+// write writes arrays to a file that is not named like one for ArviZ.
+func write(path string, arrays map[string]npz.Array) error {
+	if strings.EqualFold(filepath.Ext(path), ".nc") {
+		return fmt.Errorf("%s: want a name that ends in .npz; inferencedata.Write makes a .nc, for ArviZ", path)
+	}
+	return npz.Write(path, arrays)
 }
 
 // arraysOf returns the arrays of a problem.

@@ -24,6 +24,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -82,6 +83,10 @@ func (r *Report) String() string {
 // Check simulates problems like p and tests the ranks of what they were made of among the method's draws. It stops
 // early with ctx's error, or with the first of the method.
 func Check(ctx context.Context, p *irl.Problem, method Method, o Options, progress irl.Progress) (*Report, error) {
+	err := check.First(check.Context("sbc", ctx), check.NotNil("sbc: the method", method, "a function"))
+	if err != nil {
+		return nil, err
+	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("sbc: %w", err)
 	}
@@ -135,7 +140,7 @@ func simulate(ctx context.Context, p *irl.Problem, method Method, factor *mat.De
 	if err != nil {
 		return nil, err
 	}
-	if err := check(&simulated, draws); err != nil {
+	if err := checkDraws(&simulated, draws); err != nil {
 		return nil, err
 	}
 	all, counts := mat.NewDense(1+Draws, len(q.names), nil), simulated.DemoCounts()
@@ -153,8 +158,8 @@ func simulate(ctx context.Context, p *irl.Problem, method Method, factor *mat.De
 	return ranks, nil
 }
 
-// check refuses draws that cannot be ranked.
-func check(p *irl.Problem, s *irl.Samples) error {
+// checkDraws refuses draws that cannot be ranked.
+func checkDraws(p *irl.Problem, s *irl.Samples) error {
 	if s == nil || s.Reward == nil || s.Q == nil {
 		return fmt.Errorf("the method returned no draws of rewards and Q-values")
 	}

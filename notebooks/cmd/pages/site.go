@@ -249,7 +249,8 @@ func (s *site) makePage(p page) error {
 		}
 		b.WriteString(text)
 	}
-	b.WriteString("[All claims](../REPRODUCTION.md) · [all notebooks](../README.md)\n")
+	b.WriteString("[Methods by name](methods.md) · [all metrics](metrics.md) · [all claims](../REPRODUCTION.md) · " +
+		"[all notebooks](../README.md)\n")
 	s.files["notebooks/pages/"+p.Name+".md"] = []byte(b.String())
 	return nil
 }
