@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,5 +133,29 @@ func TestExplanationsAreStored(t *testing.T) {
 	}
 	if _, got := again.(*Posterior).Convergence(); got != want {
 		t.Errorf("%q after loading, %q before", got, want)
+	}
+}
+
+// TestGoalsAreMovedThereAndBack: two goals are as likely to exchange their values as to exchange them back, and great
+// values move more.
+func TestGoalsAreMovedThereAndBack(t *testing.T) {
+	const draws = 20000
+	pairs := func(u []float64) map[[2]int]float64 {
+		shares, rng := map[[2]int]float64{}, rand.New(rand.NewPCG(1, 2))
+		for range draws {
+			m := moved([]int{0, 2, 3}, u, rng)
+			shares[[2]int{min(m[0][0], m[1][0]), max(m[0][0], m[1][0])}] += 1. / draws
+		}
+		return shares
+	}
+	squares := []float64{1, 0, 4, 0.25}
+	for _, pair := range [][2]int{{0, 2}, {0, 3}, {2, 3}} {
+		u := []float64{-1, 7, 2, 0.5}
+		want := (squares[pair[0]] + squares[pair[1]]) / 5.25 / 2
+		there := pairs(u)[pair]
+		u[pair[0]], u[pair[1]] = u[pair[1]], u[pair[0]]
+		if back := pairs(u)[pair]; math.Abs(there-want) > 0.015 || math.Abs(back-want) > 0.015 { // four standard errors
+			t.Errorf("goals %v move with probability %.4f, and back with %.4f, want %.4f", pair, there, back, want)
+		}
 	}
 }
