@@ -157,6 +157,15 @@ func TestWarpedPosteriorIsMatched(t *testing.T) {
 		0.1*w.Value(1).StdDev()) {
 		t.Errorf("mean value %g, of other draws %g", w.Value(1).Mean(), v)
 	}
+	same, err := w.Sample(rand.New(rand.NewPCG(matchedStream, 3)), matchedDraws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range irl.ColumnMeans(same.Policies(2, p.Beta)) { // by the draws' own β
+		if got := w.ActionProbs()[i]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("action probability %d is %g, that of its draws %g", i, got, want)
+		}
+	}
 }
 
 // TestWarpedDensity integrates the density of the rewards over β and one reward, which leaves the marginal of the

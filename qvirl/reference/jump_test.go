@@ -155,7 +155,7 @@ func TestGoalsAreMovedThereAndBack(t *testing.T) {
 		there := pairs(u)[pair]
 		u[pair[0]], u[pair[1]] = u[pair[1]], u[pair[0]]
 		if back := pairs(u)[pair]; math.Abs(there-want) > 0.015 || math.Abs(back-want) > 0.015 { // four standard errors
-			t.Errorf("goals %v exchange values with probability %.4f, and back with %.4f, want %.4f", pair, there, back, want)
+			t.Errorf("goals %v move with probability %.4f, and back with %.4f, want %.4f", pair, there, back, want)
 		}
 	}
 }

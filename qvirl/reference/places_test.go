@@ -4,7 +4,9 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -13,6 +15,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/summary"
 )
 
@@ -265,6 +268,42 @@ func TestRareExplanationsAreSaid(t *testing.T) {
 	post.diagnostics.MinESS, post.diagnostics.MaxRHat = 1, 2
 	if ok, reason := post.Convergence(); ok {
 		t.Errorf("converged: %s", reason)
+	}
+}
+
+// TestConvergenceIsThatOfTheSearch: chains that agree are not enough where explanations may be missing, which a stored
+// posterior says too.
+func TestConvergenceIsThatOfTheSearch(t *testing.T) {
+	c := Default()
+	c.Samples, c.MaxIterations = 16, 200
+	fitted := fit(t, c, detours(t, 1, 3))[0]
+	for want, c := range map[string]struct {
+		set func(*Diagnostics)
+		ok  bool
+	}{
+		"more explanations of the demonstrations": {func(d *Diagnostics) { d.Crowded, d.Modes = true, 2 }, false},
+		"too improbable for the samples":          {func(d *Diagnostics) { d.Rare = 1.1 * mostRare }, false},
+		"rounding":                                {func(d *Diagnostics) { d.Rounding = 1.1 * mostRounding }, false},
+		"were not looked for":                     {func(d *Diagnostics) { d.Unsearched = true }, true},
+		"jump between 2":                          {func(d *Diagnostics) { d.Modes = 2 }, true},
+	} {
+		post := &Posterior{Posterior: fitted.Posterior, diagnostics: fitted.diagnostics}
+		d := &post.diagnostics
+		d.MinESS, d.MaxRHat, d.MaxStdError, d.MaxPolicyError, d.Modes, d.Rare = 0, 100, 100, 100, 1, 0
+		c.set(d)
+		file := filepath.Join(t.TempDir(), "posterior.npz")
+		if err := problemfile.Save(file, post); err != nil {
+			t.Fatal(err)
+		}
+		again, err := problemfile.Load(file, map[string]irl.Restore{Kind: Restore})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, post := range []*Posterior{post, again.(*Posterior)} {
+			if ok, reason := post.Convergence(); ok != c.ok || !strings.Contains(reason, want) {
+				t.Errorf("%v: %s, want %v: %s", ok, reason, c.ok, want)
+			}
+		}
 	}
 }
 

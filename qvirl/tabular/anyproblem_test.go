@@ -277,12 +277,16 @@ func TestUnitsOfRewardDoNotMatter(t *testing.T) {
 				if moved := math.Abs(want.Reward(0).Mean() - base.Prior.Mean[0]); moved < 1e-3 {
 					t.Errorf("nothing was learnt: the mean moved by %g", moved)
 				}
-				for i := range p.Prior.Mean {
-					a, b := want.Reward(i), g.Reward(i)
+				for i := range len(p.Prior.Mean) + p.MDP.States() {
+					what, before, now := "reward", want.Reward, g.Reward
+					if i >= len(p.Prior.Mean) {
+						i, what, before, now = i-len(p.Prior.Mean), "value", want.Value, g.Value
+					}
+					a, b := before(i), now(i)
 					if !scalar.EqualWithinAbs(b.Mean()/unit, a.Mean(), 1e-4*a.StdDev()) ||
 						!scalar.EqualWithinAbs(b.StdDev()/unit/a.StdDev(), 1, 1e-4) {
-						t.Fatalf("%s, float64=%v, stateOnly=%v: reward %d in units of %g is N(%g, %g), want N(%g, %g)",
-							c.Optimizer, c.Float64, stateOnly, i, unit,
+						t.Fatalf("%s, float64=%v, stateOnly=%v: %s %d in units of %g is N(%g, %g), want N(%g, %g)",
+							c.Optimizer, c.Float64, stateOnly, what, i, unit,
 							b.Mean()/unit, b.StdDev()/unit, a.Mean(), a.StdDev())
 					}
 				}

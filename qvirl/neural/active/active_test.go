@@ -443,6 +443,9 @@ func TestCourse(t *testing.T) {
 	if _, err := c.Choose(t.Context(), s); err == nil || !strings.Contains(err.Error(), "all 3 candidates") {
 		t.Errorf("error %v where nothing is left to ask", err)
 	}
+	if _, err := c.Resume(t.Context(), []int{0, 3}, first.Model); err == nil {
+		t.Error("a course resumes after a question about candidate 3 of 3")
+	}
 	if _, err := c.Learn(t.Context(), first, 3); err == nil {
 		t.Error("no error for a candidate that is none")
 	}

@@ -63,13 +63,21 @@ func (c *Course) Begin(ctx context.Context) (*State, error) {
 func (c *Course) Resume(ctx context.Context, asked []int, m *neural.Fitted) (*State, error) {
 	s := &State{Model: m, Asked: asked, Demos: slices.Clone(c.Task.Runs[0].Demos)}
 	for _, i := range asked {
-		answer, err := c.Ask(ctx, c.Candidates[i])
+		answer, err := c.answer(ctx, i)
 		if err != nil {
 			return nil, err
 		}
 		s.Demos = append(s.Demos, *answer)
 	}
 	return s, nil
+}
+
+// answer asks about a candidate.
+func (c *Course) answer(ctx context.Context, candidate int) (*demo.Trajectory, error) {
+	if candidate < 0 || candidate >= len(c.Candidates) {
+		return nil, fmt.Errorf("active: candidate %d, want 0 to %d", candidate, len(c.Candidates)-1)
+	}
+	return c.Ask(ctx, c.Candidates[candidate])
 }
 
 // Choose scores the candidates that were not asked about.
@@ -98,10 +106,7 @@ func (c *Course) Choose(ctx context.Context, s *State) (*Choice, error) {
 
 // Learn asks about a candidate and trains on with the answer, which becomes the last of the state's demonstrations.
 func (c *Course) Learn(ctx context.Context, s *State, candidate int) (*State, error) {
-	if candidate < 0 || candidate >= len(c.Candidates) {
-		return nil, fmt.Errorf("active: candidate %d, want 0 to %d", candidate, len(c.Candidates)-1)
-	}
-	answer, err := c.Ask(ctx, c.Candidates[candidate])
+	answer, err := c.answer(ctx, candidate)
 	if err != nil {
 		return nil, err
 	}
