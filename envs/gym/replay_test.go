@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,10 @@ func TestReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := recorded(t, c.config, c.episodes, c.steps)
+			for i := range want.Trajectories {
+				x := &want.Trajectories[i]
+				x.LogProbs = slices.Repeat([]float32{-float32(math.Log(float64(want.Actions)))}, x.Len()*want.Actions)
+			}
 			path, plain := filepath.Join(t.TempDir(), "x.npz"), filepath.Join(t.TempDir(), "plain.npz")
 			if err := want.Write(path); err != nil {
 				t.Fatal(err)

@@ -124,6 +124,9 @@ func TestSnapshotOfALaterEpisode(t *testing.T) {
 		if err != nil || len(first.Bytes) != 16 {
 			t.Fatalf("%v, error %v", first, err)
 		}
+		if again, err := p.Snapshot(t.Context(), 1); err != nil || !bytes.Equal(again, s) {
+			t.Errorf("the snapshot of what was restored is %s, want %s; error %v", again, s, err)
+		}
 		for range steps {
 			got = append(got, step(t, p, []int{0, 0}).Obs.Row(1).Bytes...)
 		}
