@@ -168,7 +168,7 @@ func Summarise(post Posterior) (*Summary, error) {
 type AnswerOptions = problemfile.AnswerOptions
 
 // SaveResult writes a result as the command fit does, atomically: the posterior with its problem as Save does, the
-// verdict, and numbers to look at (see problemfile.Answer).
+// verdict, and numbers to look at (see problemfile.Answer), to an .npz. inferencedata.Write makes files for ArviZ.
 func SaveResult(path string, r *Result, o AnswerOptions) error {
 	if err := check.NotNil("qvirl: the result", r, "that of a fit without an error"); err != nil {
 		return err

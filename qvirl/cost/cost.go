@@ -31,7 +31,7 @@ type Cost struct {
 	Processor   float64 // seconds of all its threads
 	PeakMiB     float64 // resident memory; 0 where the system does not say
 	Evaluations int     // of the loss with its gradient, or iterations of a chain
-	Converged   bool    // whether the method says so
+	Converged   bool    // whether the method says so, which a peer does not
 	RHat, ESS   float64 // worst, of samplers; 0 of others
 	Compile     float64 // seconds by the clock; 0 where nothing is compiled
 	Version     string  // of a peer
@@ -43,8 +43,12 @@ var Columns = []string{"states", "method", "seconds", "processor_seconds", "peak
 
 // Cells are the entries of Columns.
 func (c Cost) Cells() []string {
+	converged := strconv.FormatBool(c.Converged)
+	if c.Version != "" {
+		converged = ""
+	}
 	return []string{strconv.Itoa(c.States), c.Method, fmt.Sprintf("%.2f", c.Seconds), fmt.Sprintf("%.2f", c.Processor),
-		fmt.Sprintf("%.0f", c.PeakMiB), strconv.Itoa(c.Evaluations), strconv.FormatBool(c.Converged),
+		fmt.Sprintf("%.0f", c.PeakMiB), strconv.Itoa(c.Evaluations), converged,
 		sampled("%.3f", c.RHat), sampled("%.0f", c.ESS), fmt.Sprintf("%.1f", c.Compile), c.Version}
 }
 

@@ -11,8 +11,9 @@ import (
 func TestRows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bench")
 	want := Cost{States: 16, Method: "qvirl", Seconds: 1.5, Processor: 2.25, PeakMiB: 40, Evaluations: 7,
-		Converged: true, Compile: 0.26, Version: "a 1, b 2"}
-	if err := Write(dir, []Cost{want}, map[string]string{"go": "1.26"}); err != nil {
+		Converged: true, Compile: 0.26}
+	peer := Cost{States: 25, Method: "numpyro", RHat: 1.003, ESS: 824, Version: "a 1, b 2"}
+	if err := Write(dir, []Cost{want, peer}, map[string]string{"go": "1.26"}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(filepath.Join(dir, "rows.csv"))
@@ -21,15 +22,15 @@ func TestRows(t *testing.T) {
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(rows) != 2 {
+	if err != nil || len(rows) != 3 {
 		t.Fatalf("%v, %v", rows, err)
 	}
-	got := strings.Join(rows[1], " ")
-	if got != "16 qvirl 1.50 2.25 40 7 true   0.3 a 1, b 2" || len(rows[0]) != len(rows[1]) {
+	got, others := strings.Join(rows[1], " "), strings.Join(rows[2], " ")
+	if got != "16 qvirl 1.50 2.25 40 7 true   0.3 " || others != "25 numpyro 0.00 0.00 0 0  1.003 824 0.0 a 1, b 2" {
 		t.Errorf("rows %v", rows)
 	}
 	again, err := Read(dir)
-	if want.Compile = 0.3; err != nil || len(again) != 1 || again[0] != want {
+	if want.Compile = 0.3; err != nil || len(again) != 2 || again[0] != want || again[1] != peer {
 		t.Errorf("read %+v, %v; want %+v", again, err, want)
 	}
 	for column, want := range map[string]float64{"processor_seconds": 2.25, "peak_mib": 40} {
