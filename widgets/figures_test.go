@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -541,10 +542,35 @@ valuewalk,"wrong, and says right",0
 func TestArrowsPointWhereActionsLead(t *testing.T) {
 	for action, want := range map[int][2]float64{gridworld.Stay: {}, gridworld.Up: {0, 1}, gridworld.Right: {1, 0},
 		gridworld.Down: {0, -1}, gridworld.Left: {-1, 0}} {
-		if x, y := direction(action); float64(x) != want[0] || float64(y) != want[1] {
+		if x, y := direction(gridworld.Moves[action]); float64(x) != want[0] || float64(y) != want[1] {
 			t.Errorf("action %d points to %g, %g, want %v", action, x, y, want)
 		}
 	}
+}
+
+// TestMovesOfOtherActions: actions in another order are drawn as a gridworld's that move alike, and where none stays, as
+// in FrozenLake, the legend has none that does.
+func TestMovesOfOtherActions(t *testing.T) {
+	names := []int{gridworld.Left, gridworld.Down, gridworld.Right, gridworld.Up, gridworld.Stay}
+	other := Map{Width: 5, Height: 1, Policy: make([]float64, 5*len(names))}
+	world := Map{Width: 5, Height: 1, Policy: make([]float64, 5*gridworld.Actions)}
+	for a, name := range names {
+		other.Moves = append(other.Moves, gridworld.Moves[name])
+		other.Policy[a*len(names)+a], world.Policy[a*gridworld.Actions+name] = 1, 1
+		other.Demonstrations = append(other.Demonstrations, mdp.Trajectory{{State: 4 - a, Action: a}})
+		world.Demonstrations = append(world.Demonstrations, mdp.Trajectory{{State: 4 - a, Action: name}})
+	}
+	if diff := cmp.Diff(parse(t, world).elements, parse(t, other).elements, cmp.AllowUnexported(element{})); diff != "" {
+		t.Errorf("(-gridworld +other):\n%s", diff)
+	}
+	if p := parse(t, Map{Width: 1, Height: 1, Policy: []float64{1}, Moves: [][2]int{{1, 0}}}); p.hasText("“stay”") {
+		t.Error("the legend says how an action that stays is drawn, and there is none")
+	}
+	slanted := Map{Width: 1, Height: 1, Policy: []float64{1}, Moves: [][2]int{{3, 4}}}
+	if x, y := direction(slanted.Moves[0]); math.Abs(float64(x)-0.6) > 1e-15 || math.Abs(float64(y)+0.8) > 1e-15 {
+		t.Errorf("a move of 3 columns and 4 rows points to %g, %g", x, y)
+	}
+	parse(t, slanted)
 }
 
 // TestScalesOfBothSigns: the palest colour of a diverging scale is 0, whichever sign has the larger numbers.

@@ -27,9 +27,10 @@ type Map struct {
 	Decimals       int              // of the figures in the cells
 	Terminal       []bool           // states that get a thick frame, [Width·Height] or nil
 	Demonstrations []mdp.Trajectory // one arrow a step; visits are counted
-	// action probabilities, [Width·Height·5] or nil, in each state 0 or with the sum 1; arrows are as long as they
-	// are probable
+	// action probabilities, [Width·Height·actions] or nil, in each state 0 or with the sum 1; arrows are as long as
+	// they are probable
 	Policy []float64
+	Moves  [][2]int       // by how many columns and rows each action moves, down being positive; nil: gridworld.Moves
 	Marked map[int]string // short labels of single states, such as the start
 
 	side vg.Length // of the map at most; 0 for as large as fits
@@ -53,10 +54,11 @@ func (m Map) Figure() (*Figure, error) {
 		return nil, err
 	}
 	scale := newScale(true, m.Values)
-	counts := make([]int, m.Width*m.Height*gridworld.Actions)
+	actions := len(m.moves())
+	counts := make([]int, m.Width*m.Height*actions)
 	visits := make([]int, m.Width*m.Height)
 	for _, step := range mdp.Flatten(m.Demonstrations) {
-		counts[step.State*gridworld.Actions+step.Action]++
+		counts[step.State*actions+step.Action]++
 		visits[step.State]++
 	}
 	bar := vg.Length(0)
@@ -79,7 +81,7 @@ func (m Map) Figure() (*Figure, error) {
 			g.fill(c, m.Values, scale)
 			g.frames(c, m.Terminal)
 			for s := range visits {
-				m.paintCell(c, g, s, scale, counts[s*gridworld.Actions:(s+1)*gridworld.Actions], visits[s])
+				m.paintCell(c, g, s, scale, counts[s*actions:(s+1)*actions], visits[s])
 			}
 			if m.Values != nil {
 				side := draw.Crop(c, vg.Length(m.Width)*size+panelGap, 0, 0, 0)
@@ -90,21 +92,29 @@ func (m Map) Figure() (*Figure, error) {
 	}.figure(), nil
 }
 
+// moves are those that the actions intend.
+func (m Map) moves() [][2]int {
+	if m.Moves == nil {
+		return gridworld.Moves[:]
+	}
+	return m.Moves
+}
+
 func (m Map) validate() error {
-	n := m.Width * m.Height
+	n, actions := m.Width*m.Height, len(m.moves())
 	err := check.First(checkGrid("Map", m.Width, m.Height), checkEach("Map.Values", m.Values, n, "one for each state"),
 		checkFinite("Map.Values", m.Values), checkEach("Map.Terminal", m.Terminal, n, "one for each state"),
-		checkMarked("Map", m.Marked, n), checkEach("Map.Policy", m.Policy, n*gridworld.Actions,
+		checkMarked("Map", m.Marked, n), checkEach("Map.Policy", m.Policy, n*actions,
 			"one for each state and action"))
 	for i, t := range m.Demonstrations {
 		for j, step := range t {
 			err = check.First(err, refuse(step.State < 0 || step.State >= n || step.Action < 0 ||
-				step.Action >= gridworld.Actions, "Map.Demonstrations[%d][%d]: state %d, action %d: want 0..%d and "+
-				"0..%d", i, j, step.State, step.Action, n-1, gridworld.Actions-1))
+				step.Action >= actions, "Map.Demonstrations[%d][%d]: state %d, action %d: want 0..%d and 0..%d", i, j,
+				step.State, step.Action, n-1, actions-1))
 		}
 	}
 	return check.First(err, forEach("Map.Policy", m.Policy, checkProbability),
-		checkSums("Map.Policy", m.Policy, gridworld.Actions, true))
+		checkSums("Map.Policy", m.Policy, actions, true))
 }
 
 // description says in words what the map shows.
@@ -124,16 +134,19 @@ func (m Map) description() string {
 
 func (m Map) legend() []legendEntry {
 	legend := framesLegend(m.Terminal)
+	add := func(label, stay string, col color.NRGBA) {
+		if legend = append(legend, arrowEntry(label, col)); slices.Contains(m.moves(), [2]int{}) {
+			legend = append(legend, dotEntry(stay, col))
+		}
+	}
 	if len(m.Demonstrations) > 0 {
-		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”",
-			demoColor),
-			legendEntry{"visits, if more than one", func(c draw.Canvas) {
-				writeText(c, bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter)), c.Center().X, c.Center().Y,
-					"×2")
-			}})
+		add("demonstrated action", "demonstrated “stay”", demoColor)
+		legend = append(legend, legendEntry{"visits, if more than one", func(c draw.Canvas) {
+			writeText(c, bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter)), c.Center().X, c.Center().Y, "×2")
+		}})
 	}
 	if m.Policy != nil {
-		legend = append(legend, arrowEntry("action, as long as probable", policyColor), dotEntry("“stay”", policyColor))
+		add("action, as long as probable", "“stay”", policyColor)
 	}
 	return legend
 }
@@ -185,37 +198,38 @@ func (m Map) paintCell(c draw.Canvas, g cells, s int, scale colorScale, counts [
 		writeText(c, bold(figure), box.Min.X+4, box.Min.Y+8.5, shortened(bold(figure), label, g.size-6))
 	}
 	if m.Policy != nil && (m.Terminal == nil || !m.Terminal[s]) {
-		for a, p := range m.Policy[s*gridworld.Actions : (s+1)*gridworld.Actions] {
-			m.paintPolicy(c, g, centre, a, p)
+		for a, p := range m.Policy[s*len(counts) : (s+1)*len(counts)] {
+			paintPolicy(c, g, centre, m.moves()[a], p)
 		}
 	}
 	for a, n := range counts {
-		paintDemonstrated(c, g, centre, a, n)
+		paintDemonstrated(c, g, centre, m.moves()[a], n)
 	}
 }
 
-// direction is the unit vector of an action on the canvas, whose y axis points up.
-func direction(a int) (x, y vg.Length) {
-	return vg.Length(gridworld.Moves[a][0]), -vg.Length(gridworld.Moves[a][1])
+// direction is the unit vector of a move on the canvas, whose y axis points up; zero for that of no move.
+func direction(move [2]int) (x, y vg.Length) {
+	length := max(1, math.Hypot(float64(move[0]), float64(move[1])))
+	return vg.Length(float64(move[0]) / length), -vg.Length(float64(move[1]) / length)
 }
 
-func (m Map) paintPolicy(c draw.Canvas, g cells, centre vg.Point, a int, p float64) {
+func paintPolicy(c draw.Canvas, g cells, centre vg.Point, move [2]int, p float64) {
 	if p < 0.03 {
 		return
 	}
-	if a == gridworld.Stay {
+	if move == [2]int{} {
 		dot(c, policyColor, centre, dotRadius*1.4*vg.Length(math.Sqrt(p)))
 		return
 	}
-	dx, dy := direction(a)
+	dx, dy := direction(move)
 	reach := g.size * (0.1 + 0.36*vg.Length(p))
 	arrow(c, policyColor, vg.Point{X: centre.X + 0.07*g.size*dx, Y: centre.Y + 0.07*g.size*dy},
 		vg.Point{X: centre.X + reach*dx, Y: centre.Y + reach*dy}, arrowWidth)
 }
 
 // paintDemonstrated fans out n marks of one action, so that each stays visible.
-func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
-	dx, dy := direction(a)
+func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, move [2]int, n int) {
+	dx, dy := direction(move)
 	gap := g.size / 9
 	shown := n
 	if n > fanned {
@@ -223,7 +237,7 @@ func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
 	}
 	for i := range shown {
 		across := (vg.Length(i) - vg.Length(shown-1)/2) * gap
-		if a == gridworld.Stay {
+		if move == [2]int{} {
 			dot(c, demoColor, vg.Point{X: centre.X + across, Y: centre.Y}, dotRadius)
 			continue
 		}
@@ -236,7 +250,7 @@ func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
 		style := bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter))
 		// to the right of vertical arrows, away from the state's value
 		x, y := centre.X+0.28*g.size*dx+2.2*gap*dy*dy, centre.Y+0.28*g.size*dy-2.2*gap*dx
-		if a == gridworld.Stay {
+		if move == [2]int{} {
 			y = centre.Y - 10
 		}
 		fillPath(c, white, disc(vg.Point{X: x, Y: y}, 5.5))
@@ -249,8 +263,9 @@ func (m Map) records() [][]string {
 	for s, v := range m.Values {
 		out.add(s, "", m.ValueLabel, v)
 	}
+	actions := len(m.moves())
 	for i, p := range m.Policy {
-		out.add(i/gridworld.Actions, i%gridworld.Actions, "probability", p)
+		out.add(i/actions, i%actions, "probability", p)
 	}
 	for _, step := range mdp.Flatten(m.Demonstrations) {
 		out.add(step.State, step.Action, "demonstrated", 1)

@@ -3,13 +3,11 @@ package widgets
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/check"
-	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -35,8 +33,8 @@ type RiskLevel struct {
 // label names a level.
 func (l RiskLevel) label() string { return fmt.Sprintf("α = %g", l.Level) }
 
-// Figure implements Drawing: the policies and distributions of the lowest and the highest level. Where actions are not
-// the moves of a gridworld, each state has the name of its likeliest.
+// Figure implements Drawing: the policies and distributions of the lowest and the highest level. Where actions do not
+// move on the map, each state has the name of its likeliest.
 func (m Risk) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -49,8 +47,8 @@ func (m Risk) Figure() (*Figure, error) {
 		tails.Panels[0].Samples = append(tails.Panels[0].Samples, l.Returns)
 		worldMap := Map{Title: l.label(), Width: m.World.Width, Height: m.World.Height, Values: m.Values,
 			ValueLabel: m.Label, Decimals: 1, Terminal: m.World.Terminal, side: 260}
-		if slices.Equal(m.World.Moves, gridworld.Moves[:]) { // those that Map draws
-			worldMap.Policy = l.Policy
+		if m.World.Moves != nil {
+			worldMap.Policy, worldMap.Moves = l.Policy, m.World.Moves
 		} else {
 			worldMap.Marked = m.likeliest(l.Policy)
 		}
