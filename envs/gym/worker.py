@@ -64,8 +64,8 @@ def make(gymnasium, config):
             raise NoROM(str(e)) from e
         raise
     except gymnasium.error.UnregisteredEnv as e:
-        raise Refused(f"{e} Environments of a package of your own are known once --import names the module that "
-                      "registers them") from e
+        raise Refused(f"{e} Environments of a package of your own are known once --import (in Go: Config.Imports) "
+                      "names the module that registers them") from e
     for wrapper in config["wrappers"]:
         env = load(wrapper["class"])(env, **wrapper["options"])
     return env

@@ -280,8 +280,10 @@ func (o *fitOptions) read(cmd *cobra.Command) (*irl.Problem, error) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: unknown or misspelt arrays are ignored: %s; "+
 			"see fit --help\n", o.problem, strings.Join(ignored, ", "))
 	}
-	if note := idle(problem); note != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.problem, note)
+	for _, note := range []string{idle(problem), endless(problem)} {
+		if note != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.problem, note)
+		}
 	}
 	return problem, nil
 }
@@ -323,6 +325,45 @@ func idle(problem *irl.Problem) string {
 	}
 	return fmt.Sprintf("demos[%d] is in the state %d, where the episode ends with every action: it tells nothing of "+
 		"the rewards, and nor do others in such states", first, problem.Demos[first].State)
+}
+
+// endless says so where a state that others lead to, and in which nothing is demonstrated, never leads anywhere else: in
+// tables such as Gymnasium's, episodes end there.
+func endless(problem *irl.Problem) string {
+	m := problem.MDP
+	open := make([]bool, m.States())    // lead elsewhere, may end an episode, or are demonstrated in
+	reached := make([]bool, m.States()) // from another state
+	for s := range open {
+		for a := range m.Actions() {
+			next, _ := m.Row(s, a)
+			open[s] = open[s] || len(next) == 0
+			for _, to := range next {
+				open[s], reached[to] = open[s] || int(to) != s, reached[to] || int(to) != s
+			}
+		}
+	}
+	for _, d := range problem.Demos {
+		open[d.State] = true
+	}
+	first, others := -1, 0
+	for s := range open {
+		switch {
+		case open[s] || !reached[s]:
+		case first < 0:
+			first = s
+		default:
+			others++
+		}
+	}
+	if first < 0 {
+		return ""
+	}
+	more := ""
+	if others > 0 {
+		more = fmt.Sprintf(" (and %s)", progress.Count(others, "other", "others"))
+	}
+	return fmt.Sprintf("the state %d%s leads to itself for ever, whatever is done; where episodes end there, leave "+
+		"all its transitions zero", first, more)
 }
 
 // slow says so where QVIRL takes a quarter of an hour or more.

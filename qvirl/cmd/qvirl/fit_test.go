@@ -392,6 +392,44 @@ func TestFitNotesWhatTellsNothing(t *testing.T) {
 	}
 }
 
+// TestEndlessStates: of goals that lead to themselves for ever, those count that are reached, and not demonstrated in.
+func TestEndlessStates(t *testing.T) {
+	to := func(s int) []mdp.Transition { return []mdp.Transition{{Next: s, Prob: 1}} }
+	for _, c := range []struct {
+		goals int // states from 1 on that lead to themselves
+		from0 []mdp.Transition
+		demos []mdp.Step
+		want  string
+	}{
+		{goals: 1, from0: to(1), want: "the state 1 leads to itself for ever, whatever is done; where"},
+		{goals: 2, from0: []mdp.Transition{{Next: 1, Prob: 0.5}, {Next: 2, Prob: 0.5}}, want: "the state 1 (and 1 other) leads"},
+		{goals: 1, from0: to(1), demos: []mdp.Step{{State: 1}}},
+		{goals: 1, from0: to(0)}, // where nothing leads to the goal
+		{goals: 1, from0: nil},
+	} {
+		rows := [][]mdp.Transition{c.from0, c.from0}
+		for s := 1; s <= c.goals; s++ {
+			rows = append(rows, to(s), to(s))
+		}
+		m, err := mdp.New(1+c.goals, 2, rows, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := endless(&irl.Problem{MDP: m, Demos: c.demos}); (got == "") != (c.want == "") ||
+			!strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+	rows := [][]mdp.Transition{to(1), to(1), to(1), nil} // one action of the goal ends the episode
+	m, err := mdp.New(2, 2, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := endless(&irl.Problem{MDP: m}); got != "" {
+		t.Errorf("a state that can be left: %q", got)
+	}
+}
+
 func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
