@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -423,5 +424,20 @@ func TestStatistics(t *testing.T) {
 	// the 97.5 % point with 20 degrees of freedom
 	if got := math.Exp(-tail.minusLog(spread, 34.17)); math.Abs(got-.05) > 1e-4 {
 		t.Errorf("two-sided tail of χ² = 34.17: %g", got)
+	}
+}
+
+// TestFarthest: means stray in units of their own standard deviation.
+func TestFarthest(t *testing.T) {
+	const problems = 100
+	means := mat.NewDense(2, 5, []float64{ // locations, and spreads, which hardly vary
+		3, -3, 3, 3, -3,
+		problems + 0.02, problems, problems, problems - 0.01, problems,
+	})
+	largest, row := farthest(means, problems)
+	for b, want := range []float64{2, 1, 1, 1, 1} {
+		if row != 1 || !scalar.EqualWithinAbs(largest[b], want, 1e-9) {
+			t.Errorf("replicate %d is %g off, want %g; the first in row %d, want 1", b, largest[b], want, row)
+		}
 	}
 }
