@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -51,6 +52,10 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	defer a.Close()
 	if obs, err := a.Array(arrayObservations); err != nil || obs.Type != npz.Int64 {
 		t.Errorf("pixels are stored as %v (error %v), want bytes", obs.Type, err)
+	}
+	pixels.Trajectories[0].Observations[0] = float32(math.Copysign(0, -1))
+	if got := pixels.observations().Type; got != npz.Float32 {
+		t.Errorf("−0 is stored as %v, which loses its sign", got)
 	}
 	var d map[string]any
 	text, err := os.ReadFile(filepath.Join(dir, "pixels.json"))

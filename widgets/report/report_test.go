@@ -84,6 +84,21 @@ func TestWriteSaysWhatCannotBeDrawn(t *testing.T) {
 	}
 }
 
+// Metrics say which values are the better ones where the table does not.
+func TestTableHasTheDirectionsOfItsMetrics(t *testing.T) {
+	in := sample().Tables[0]
+	in.Columns = append(in.Columns, exhibit.Column{Metric: "w1", Name: "more", Better: exhibit.Higher})
+	out := Table(in)
+	for i, want := range []exhibit.Direction{exhibit.Lower, exhibit.Higher, exhibit.Higher} {
+		if got := out.Columns[i].Better; got != want {
+			t.Errorf("column %s: better %v, want %v", out.Columns[i].Name, got, want)
+		}
+	}
+	if in.Columns[0].Better != 0 {
+		t.Error("the caller's table is changed")
+	}
+}
+
 func TestDots(t *testing.T) {
 	d := Dots(sample().Tables[0])
 	if len(d.Methods) != 2 || len(d.Panels) != 2 || d.Panels[0].Estimates[0].Mean != 0.25 ||

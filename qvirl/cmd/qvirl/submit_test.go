@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/qvirl/submit"
 )
 
 func TestSubmitDryRun(t *testing.T) {
@@ -64,6 +69,40 @@ func TestSubmitBesideAnother(t *testing.T) {
 	if entries, err := os.ReadDir("d"); status != 1 || !strings.Contains(errs, "another command writes to") ||
 		err != nil || len(entries) != 1 { // the lock
 		t.Errorf("status %d, %q; %d files, error %v", status, errs, len(entries), err)
+	}
+}
+
+// onItsWay is an engine one of whose tasks runs.
+type onItsWay struct{ submit.Engine }
+
+func (onItsWay) Tasks(context.Context, submit.Job) (map[int]submit.State, error) {
+	return map[int]submit.State{0: {Phase: submit.Ended}, 1: {Phase: submit.Running}}, nil
+}
+
+func (onItsWay) Leave(submit.Job) string { return "end them with: scancel" }
+
+// TestSubmitFollowsWhatIsOnItsWay only with the settings that it was submitted with, and replaces nothing meanwhile.
+func TestSubmitFollowsWhatIsOnItsWay(t *testing.T) {
+	out := t.TempDir()
+	if err := os.WriteFile(filepath.Join(out, scriptFile), []byte("run"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for script, want := range map[string]string{"run": "", "run --scale paper": "1 tasks of fake that were submitted " +
+		"with other settings go on; give the same settings to follow them, wait for them, or cancel them.\n" +
+		"end them with"} {
+		var errs strings.Builder
+		c := &cobra.Command{}
+		c.SetErr(&errs)
+		c.SetContext(t.Context())
+		o := submitOptions{engine: "local"}
+		err := o.prepare(c, submit.Job{Name: "fake", Out: out}, onItsWay{}, script)
+		if want == "" && (err != nil || !strings.Contains(errs.String(), "following 1 tasks")) ||
+			want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: message %q, error %v, want %q", script, &errs, err, want)
+		}
+		if entries, err := os.ReadDir(out); err != nil || len(entries) != 1 {
+			t.Errorf("%s: %d files, error %v", script, len(entries), err)
+		}
 	}
 }
 
