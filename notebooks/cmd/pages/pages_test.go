@@ -212,7 +212,7 @@ func store(t *testing.T, rows ...experiment.Row) *results {
 	if err := experiment.WriteRows(&text, rows); err != nil {
 		t.Fatal(err)
 	}
-	record := fmt.Sprintf(`{"experiment": "made-up", "rows_sha256": "%s"}`, checksum(text.Bytes()))
+	record := fmt.Sprintf(`{"experiment": "made-up", "machines": [{}], "rows_sha256": "%s"}`, checksum(text.Bytes()))
 	for name, content := range map[string]string{"rows.csv": text.String(), "run.json": record} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)

@@ -177,7 +177,7 @@ func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"b/rows.csv": later.String(),
-		"b/run.json": fmt.Sprintf(`{"experiment": "fake", "rows_sha256": "%x"}`,
+		"b/run.json": fmt.Sprintf(`{"experiment": "fake", "machines": [{}], "rows_sha256": "%x"}`,
 			sha256.Sum256([]byte(later.String())))} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
