@@ -548,8 +548,8 @@ func TestArrowsPointWhereActionsLead(t *testing.T) {
 	}
 }
 
-// TestMovesOfOtherActions: actions in another order are drawn as a gridworld's that move alike, and where none stays, as
-// in FrozenLake, the legend has none that does.
+// TestMovesOfOtherActions: actions in another order are drawn as a gridworld's that move alike, and where none stays,
+// as in FrozenLake, the legend has none that does.
 func TestMovesOfOtherActions(t *testing.T) {
 	names := []int{gridworld.Left, gridworld.Down, gridworld.Right, gridworld.Up, gridworld.Stay}
 	other := Map{Width: 5, Height: 1, Policy: make([]float64, 5*len(names))}
@@ -560,7 +560,8 @@ func TestMovesOfOtherActions(t *testing.T) {
 		other.Demonstrations = append(other.Demonstrations, mdp.Trajectory{{State: 4 - a, Action: a}})
 		world.Demonstrations = append(world.Demonstrations, mdp.Trajectory{{State: 4 - a, Action: name}})
 	}
-	if diff := cmp.Diff(parse(t, world).elements, parse(t, other).elements, cmp.AllowUnexported(element{})); diff != "" {
+	diff := cmp.Diff(parse(t, world).elements, parse(t, other).elements, cmp.AllowUnexported(element{}))
+	if diff != "" {
 		t.Errorf("(-gridworld +other):\n%s", diff)
 	}
 	if p := parse(t, Map{Width: 1, Height: 1, Policy: []float64{1}, Moves: [][2]int{{1, 0}}}); p.hasText("“stay”") {

@@ -327,8 +327,8 @@ func idle(problem *irl.Problem) string {
 		"the rewards, and nor do others in such states", first, problem.Demos[first].State)
 }
 
-// endless says so where a state that others lead to, and in which nothing is demonstrated, never leads anywhere else: in
-// tables such as Gymnasium's, episodes end there.
+// endless says so where a state that others lead to, and in which nothing is demonstrated, never leads anywhere else:
+// in tables such as Gymnasium's, episodes end there.
 func endless(problem *irl.Problem) string {
 	m := problem.MDP
 	open := make([]bool, m.States())    // lead elsewhere, may end an episode, or are demonstrated in

@@ -402,7 +402,8 @@ func TestEndlessStates(t *testing.T) {
 		want  string
 	}{
 		{goals: 1, from0: to(1), want: "the state 1 leads to itself for ever, whatever is done; where"},
-		{goals: 2, from0: []mdp.Transition{{Next: 1, Prob: 0.5}, {Next: 2, Prob: 0.5}}, want: "the state 1 (and 1 other) leads"},
+		{goals: 2, from0: []mdp.Transition{{Next: 1, Prob: 0.5}, {Next: 2, Prob: 0.5}},
+			want: "the state 1 (and 1 other) leads"},
 		{goals: 1, from0: to(1), demos: []mdp.Step{{State: 1}}},
 		{goals: 1, from0: to(0)}, // where nothing leads to the goal
 		{goals: 1, from0: nil},

@@ -87,9 +87,11 @@ func TestSubmitFollowsWhatIsOnItsWay(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(out, scriptFile), []byte("run"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for script, want := range map[string]string{"run": "", "run --scale paper": "1 tasks of fake that were submitted " +
-		"with other settings go on; give the same settings to follow them, wait for them, or cancel them.\n" +
-		"end them with"} {
+	for script, want := range map[string]string{
+		"run": "",
+		"run --scale paper": "1 tasks of fake that were submitted with other settings go on; give the same settings " +
+			"to follow them, wait for them, or cancel them.\nend them with",
+	} {
 		var errs strings.Builder
 		c := &cobra.Command{}
 		c.SetErr(&errs)
