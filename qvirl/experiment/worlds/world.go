@@ -171,8 +171,8 @@ func NewMethod(name string, config any, backendName string) (irl.Method, error) 
 	panic("worlds: config of no method")
 }
 
-// On returns what rows on the worlds of some seeds depend on: the worlds, the number of draws, and the settings of
-// methods.
+// On returns what rows on the worlds of some seeds depend on: the worlds, the number of draws, the settings of methods,
+// and the versions of their code that are not the first.
 func (c Config) On(seeds []uint64, methods ...string) (any, error) {
 	on := struct {
 		World        gridworld.Config
@@ -183,15 +183,37 @@ func (c Config) On(seeds []uint64, methods ...string) (any, error) {
 		Seeds        []uint64
 		Draws        int
 		Settings     []any
-	}{c.World, c.Trajectories, c.Length, c.Beta, c.Discount, seeds, c.Draws, nil}
+		Versions     map[string]int `json:",omitempty"`
+	}{c.World, c.Trajectories, c.Length, c.Beta, c.Discount, seeds, c.Draws, nil, map[string]int{}}
 	for _, name := range methods {
 		settings, err := c.Settings(name)
 		if err != nil {
 			return nil, err
 		}
 		on.Settings = append(on.Settings, name, settings)
+		for _, code := range codeOf(name, settings) {
+			if version := versionOf(code); version != 1 {
+				on.Versions[code] = version
+			}
+		}
 	}
 	return on, nil
+}
+
+// versionOf is that of package method, but in tests.
+var versionOf = method.Version
+
+// codeOf returns the methods of the registry whose code fits a method of the given name and settings.
+func codeOf(name string, settings any) []string {
+	switch settings.(type) {
+	case valuewalk.Config:
+		return []string{ValueWalk}
+	case tabular.Config:
+		return []string{QVIRL}
+	case WalkFrom:
+		return []string{QVIRL, ValueWalk, name}
+	}
+	return []string{AVRIL}
 }
 
 // variational returns the configuration of a variational method by its name in result rows.

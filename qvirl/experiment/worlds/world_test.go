@@ -1,10 +1,12 @@
 package worlds
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // TestScaleRefusesAWorldInWhichAllPoliciesAreEqual: normalised returns would not be numbers there.
@@ -34,5 +36,48 @@ func TestNameLambda(t *testing.T) {
 	}
 	if rows[0].Variant != "" {
 		t.Error("the given rows were changed")
+	}
+}
+
+// TestOnHasTheVersionsOfCode: of all methods that rows depend on, the reference among them; the first versions leave it
+// as it is.
+func TestOnHasTheVersionsOfCode(t *testing.T) {
+	for _, c := range []struct {
+		raised  string
+		methods []string
+		changed bool
+	}{
+		{ValueWalk, []string{ValueWalk, QVIRL}, true},
+		{ValueWalk, []string{ValueWalkNoDet}, true},
+		{ValueWalk, []string{QVIRLMatched}, true},
+		{QVIRL, []string{QVIRL20k}, true},
+		{QVIRL, []string{QVIRLRefined}, true},
+		{QVIRLMatched, []string{QVIRLMatched}, true},
+		{AVRIL, []string{ValueWalk, AVRILName(0.17)}, true},
+		{AVRIL, []string{ValueWalk, QVIRLMatched}, false},
+		{QVIRLMatched, []string{QVIRLRefined}, false},
+	} {
+		text := func(version int) string {
+			defer func() { versionOf = method.Version }()
+			versionOf = func(name string) int {
+				if name == c.raised {
+					return version
+				}
+				return 1
+			}
+			on, err := Quick().On([]uint64{1}, c.methods...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(on)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		if first := text(1); strings.Contains(first, "Versions") || (text(2) != first) != c.changed {
+			t.Errorf("another version of %s, of %v: changed %t, want %t", c.raised, c.methods, text(2) != first,
+				c.changed)
+		}
 	}
 }
