@@ -82,6 +82,43 @@ func TestImportanceSamplingOfAGaussian(t *testing.T) {
 	}
 }
 
+// TestLogRatiosCountTheChangeOfVariables: where to move on is best, det(I − γ P_π) is another than where to stay is.
+func TestLogRatiosCountTheChangeOfVariables(t *testing.T) {
+	m, err := mdp.New(2, 2, [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 1, Prob: 1}}, {{Next: 1, Prob: 1}},
+		{{Next: 1, Prob: 1}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const discount, draws = 0.9, 20
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, 0, 1), Beta: 1, Discount: discount}
+	a := isotropic(p, 2)
+	logs, err := LogRatios(t.Context(), a, rand.New(rand.NewPCG(1, 2)), draws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := a.SampleValues(rand.New(rand.NewPCG(1, 2)), draws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := a.ValueLogProbs(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(i int) float64 {
+		v0, v1 := x.At(i, 0), x.At(i, 1)
+		r0, r1, det := v0-discount*math.Max(v0, v1), v1-discount*v1, 1-discount
+		if v0 > v1 {
+			det *= 1 - discount
+		}
+		return math.Log(det) - r0*r0/2 - r1*r1/2 - own[i]
+	}
+	for i, l := range logs {
+		if want := of(i) - of(0); !scalar.EqualWithinAbs(l-logs[0], want, 1e-9) {
+			t.Errorf("draw %d: the log ratio is %g above the first, want %g", i, l-logs[0], want)
+		}
+	}
+}
+
 // resampled is an approximation that draws from samples of the exact posterior.
 type resampled struct {
 	*crude // for the density
@@ -178,4 +215,13 @@ type closed struct{ *crude }
 
 func (closed) ValueLogProbs(*mat.Dense) ([]float64, error) {
 	return nil, errors.New("the covariance is singular")
+}
+
+// TestStuckWalkersHaveNotSettled: their halves are equal, and say nothing.
+func TestStuckWalkersHaveNotSettled(t *testing.T) {
+	r := &refinement{walkers: 20, groups: []group{{}, {stuck: 2}}, config: RefineConfig{Kept: 2},
+		samples: exactSmall(t).Posterior}
+	if r.settled() {
+		t.Error("a walk of which a tenth of the walkers never moved has settled")
+	}
 }
