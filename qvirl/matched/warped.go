@@ -253,12 +253,17 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n := problem.ValueDim()
 	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4),
 		r.Scalar("converged")
+	p := &Warped{problem: problem, mean: mean, converged: converged != 0}
+	for ; len(warps) > 0; warps = warps[4:] {
+		w := Warp{warps[0], warps[1], warps[2], warps[3]}
+		if !(w.Scale > 0 && w.Tail > 0) {
+			r.Fail("warps[%d] = %+v, want a scale and a tail above 0", len(p.warps), w)
+		}
+		p.warps = append(p.warps, w)
+	}
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	p := &Warped{problem: problem, mean: mean, cov: mat.NewSymDense(n, cov), converged: converged != 0}
-	for ; len(warps) > 0; warps = warps[4:] {
-		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
-	}
+	p.cov = mat.NewSymDense(n, cov)
 	return p, p.complete(context.Background())
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,6 +226,15 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	if a, b := w.Reward(1).Quantile(0.8), got.Reward(1).Quantile(0.8); a == 0 || a != b || !got.Converged() ||
 		got.ActionProbs()[1] != w.ActionProbs()[1] {
 		t.Errorf("quantile %g became %g", a, b)
+	}
+	damaged := *w
+	damaged.warps = slices.Clone(w.warps)
+	damaged.warps[1].Scale = 0
+	if err := problemfile.Save(path, &damaged); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(path); err == nil || !strings.Contains(err.Error(), "warps[1] = {") {
+		t.Errorf("a warp without a scale: error %v", err)
 	}
 	known := *p
 	known.BetaLogStd = 0
