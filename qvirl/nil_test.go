@@ -18,6 +18,7 @@ import (
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/portrait"
+	"github.com/go-birl/birl/qvirl/predictive"
 	"github.com/go-birl/birl/qvirl/reference"
 	"github.com/go-birl/birl/qvirl/sbc"
 	"github.com/go-birl/birl/qvirl/summary"
@@ -78,6 +79,7 @@ func TestWhatIsNilIsNamed(t *testing.T) {
 				return second(metric.Evaluate(post, nil, nil, metric.References{}))
 			},
 			"apprentice.MeanPolicy": func() error { return second(apprentice.MeanPolicy(post)) },
+			"predictive.Check":      func() error { _, err := predictive.Check(post, 10, 1); return err },
 			"loo.Of":                func() error { return second(loo.Of(method.QVIRL, post, 10, 1)) },
 			"portrait.Of": func() error {
 				return second(portrait.Of(method.QVIRL, post, portrait.Options{}))

@@ -20,7 +20,8 @@
 //	apprentice  policies for a posterior; active: queries; metric: distances
 //	problemfile problems and posteriors in files; inferencedata: ArviZ's; method: the names of methods
 //	zoo         small problems with exact answers, to judge methods by
-//	portrait    what the explorer of package widgets shows; loo: how well posteriors predict single steps
+//	portrait    what the explorer of package widgets shows; loo: how well posteriors predict single steps;
+//	            predictive: whether demonstrations are such as the model gives
 //	neural      learners from observations instead of states
 //	experiment  the experiments, from configuration to rows
 package qvirl

@@ -20,6 +20,7 @@ import (
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/predictive"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/sbc"
 	"github.com/go-birl/birl/qvirl/summary"
@@ -111,6 +112,8 @@ far away:
   do not use  they do not agree: samples of another run of the reference sampler are returned
 Where a variational method does not apply to the problem, as with a singular prior, the reference sampler takes its
 place, and the verdict is on its samples, except with --no-escalate or --no-verdict.
+The verdict is on the computation. A note says where the model itself may not fit: where the demonstrated actions are
+much less, or much more, predictable than those of the model (posterior predictive p-value below 0.01 or above 0.99).
 --no-escalate returns the variational answer whatever the verdict; --no-verdict does not judge it. --strict ends
 with an error if the answer cannot be trusted, or if --check finds the method miscalibrated.
 
@@ -214,6 +217,9 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err := o.print(cmd, result); err != nil {
 		return err
 	}
+	if note := o.misfit(result.Posterior); note != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.problem, note)
+	}
 	if o.check > 0 {
 		if err := o.checkCalibration(cmd, m, problem, listener); err != nil {
 			return err
@@ -314,6 +320,28 @@ func (o *fitOptions) print(cmd *cobra.Command, result *verdict.Result) error {
 		return err
 	}
 	return summary.Print(w, table)
+}
+
+const (
+	predictiveDraws = 500
+	leastPredictive = 0.01 // p-value below which, or that far from 1, a model is said not to fit
+)
+
+// misfit says so where the demonstrations are not such as the model would give, whatever its rewards.
+func (o *fitOptions) misfit(post irl.Posterior) string {
+	p, err := predictive.Check(post, predictiveDraws, o.seed)
+	switch {
+	case err != nil: // nothing is demonstrated
+		return ""
+	case p < leastPredictive:
+		return fmt.Sprintf("the model may not fit: the demonstrated actions are less predictable than the model's own "+
+			"(posterior predictive p < %g): the expert may be less rational than β says, or not choose by "+
+			"Boltzmann's policy", leastPredictive)
+	case p > 1-leastPredictive:
+		return fmt.Sprintf("the model may not fit: the demonstrated actions are more predictable than the model's own "+
+			"(posterior predictive p > %g): the expert may be more rational than β says", 1-leastPredictive)
+	}
+	return ""
 }
 
 // idle says so where demonstrations are in terminal states: rewards of states make all actions alike there.

@@ -392,6 +392,42 @@ func TestFitNotesWhatTellsNothing(t *testing.T) {
 	}
 }
 
+// TestFitNotesModelsThatDoNotFit: an expert who takes the worse of two actions of known rewards as often as the better,
+// and one who always takes a slightly better one.
+func TestFitNotesModelsThatDoNotFit(t *testing.T) {
+	inScratch(t)
+	m, err := mdp.New(1, 2, [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 1}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		gap    float64 // between the actions' rewards
+		better int     // of 40 demonstrated actions
+		want   string
+	}{
+		{gap: 3, better: 20, want: "less predictable than the model's own (posterior predictive p < 0.01)"},
+		{gap: 0.1, better: 40, want: "more predictable than the model's own (posterior predictive p > 0.99)"},
+		{gap: 1, better: 29},
+	} {
+		p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, 0, 0.01), Discount: 0, Beta: 1}
+		p.Prior.Mean[1] = c.gap
+		for i := range 40 {
+			step := mdp.Step{Action: 1}
+			if i >= c.better {
+				step.Action = 0
+			}
+			p.Demos = append(p.Demos, step)
+		}
+		if err := problemfile.Write("p.npz", p); err != nil {
+			t.Fatal(err)
+		}
+		status, _, errs := run(t, "fit", "--problem", "p.npz", "--method", "reference", "--out", "a.npz")
+		if status != 0 || strings.Contains(errs, "may not fit") != (c.want != "") || !strings.Contains(errs, c.want) {
+			t.Errorf("%+v: status %d, %s", c, status, errs)
+		}
+	}
+}
+
 // TestEndlessStates: of goals that lead to themselves for ever, those count that are reached, and not demonstrated in.
 func TestEndlessStates(t *testing.T) {
 	to := func(s int) []mdp.Transition { return []mdp.Transition{{Next: s, Prob: 1}} }
