@@ -130,6 +130,38 @@ func TestImportedStacksAreFrames(t *testing.T) {
 	}
 }
 
+// TestStacksOfOnesOwnEnvironmentAreFrames: what a program stored as plain observations is read as in other layouts.
+func TestStacksOfOnesOwnEnvironmentAreFrames(t *testing.T) {
+	s := film(2)
+	want := film(2)
+	for i := range s.Trajectories {
+		x := &s.Trajectories[i]
+		for k := range x.Len() + 1 {
+			x.Observations = append(x.Observations, want.Trajectories[i].Observation(k)...)
+		}
+		x.Frames = nil
+	}
+	path := filepath.Join(t.TempDir(), "x.npz")
+	if err := s.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Trajectories {
+		x := &got.Trajectories[i]
+		if x.Frames == nil {
+			t.Fatalf("trajectory %d holds no frames", i)
+		}
+		for k := range x.Len() + 1 {
+			if !slices.Equal(x.Observation(k), want.Trajectories[i].Observation(k)) {
+				t.Errorf("trajectory %d, observation %d: %v", i, k, x.Observation(k))
+			}
+		}
+	}
+}
+
 func TestFramesOfAnotherShapeAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Set){
 		"stack":  func(s *Set) { s.Trajectories[1].Frames.Stack = 2 },

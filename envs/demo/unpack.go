@@ -220,7 +220,7 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	return set, nil
 }
 
-// pack gives the trajectories of a set their observations.
+// pack gives the trajectories of a set their observations, as frames where they are stacks of pictures in bytes.
 func (s *source) pack(set *Set) {
 	shape, data := s.observations(arrayObservations, set.Transitions()+len(set.Trajectories))
 	if !slices.Equal(shape, set.ObservationShape) {
@@ -236,6 +236,9 @@ func (s *source) pack(set *Set) {
 		end := at + (t.Len()+1)*size
 		t.Observations = cut(data, at, end)
 		at = end
+	}
+	if s.archive.HoldsBytes(arrayObservations) {
+		Film(set.Trajectories, set.ObservationShape)
 	}
 }
 

@@ -51,8 +51,8 @@ func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, m 
 
 // SampleBranches returns what the demonstrator did not choose: a trajectory of one step for each state of the given
 // trajectories in which an action was taken and each of the other actions there, in the order of the states and then of
-// the actions. They serve as auxiliary transitions (see Run.Aux). It replays the episodes as SampleSuccessors does, and
-// refuses the same.
+// the actions. They serve as auxiliary transitions (see Run.Aux), and hold frames where the given trajectories do. It
+// replays the episodes as SampleSuccessors does, and refuses the same.
 func SampleBranches(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o BranchOptions) ([]demo.Trajectory,
 	error) {
 	var out []demo.Trajectory
@@ -73,6 +73,9 @@ func SampleBranches(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o Br
 		}
 		return nil
 	})
+	if len(out) > 0 && of[0].Frames != nil {
+		demo.Film(out, p.Spec().Shape)
+	}
 	return out, err
 }
 

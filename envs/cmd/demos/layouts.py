@@ -110,6 +110,15 @@ for number, (obs, acts, rews, terminated, truncated, seed) in enumerate((minari 
     if rewarded:
         columns["reward"].append(np.asarray(rews, dtype=np.float64))
 if not columns["obs"]:
+    about, splits = os.path.join(source, "data", "metadata.json"), os.path.join(source, "dataset_dict.json")
+    if os.path.exists(about):
+        with open(about) as f:
+            if json.load(f).get("data_format") == "arrow":
+                fail("it is stored in Minari's arrow format, of which only hdf5 is read: make it with "
+                     'data_format="hdf5"')
+    if os.path.exists(splits):
+        with open(splits) as f:
+            fail(f"it has the splits {', '.join(json.load(f)['splits'])}: convert the folder of one of them")
     fail("it holds no episodes, neither in data/main_data.hdf5, as of Minari, nor in .arrow files, as of imitation")
 if not rewarded:
     del columns["reward"]

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,9 +158,18 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 		}
 	}
 	// What is none of these says so.
-	empty := t.TempDir()
-	for want, path := range map[string]string{"it holds no episodes": empty, "absent.hdf5": "absent.hdf5"} {
-		if want == "it holds no episodes" && exec.Command(python, "-I", "-c", "import pyarrow").Run() != nil {
+	empty, splits, arrow := t.TempDir(), t.TempDir(), t.TempDir()
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(splits, "dataset_dict.json"), []byte(`{"splits": ["train", "test"]}`), 0o600),
+		os.Mkdir(filepath.Join(arrow, "data"), 0o700),
+		os.WriteFile(filepath.Join(arrow, "data", "metadata.json"), []byte(`{"data_format": "arrow"}`), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for want, path := range map[string]string{"it holds no episodes": empty, "absent.hdf5": "absent.hdf5",
+		"it has the splits train, test: convert the folder of one of them": splits,
+		"Minari's arrow format, of which only hdf5 is read":                arrow} {
+		if path != "absent.hdf5" && exec.Command(python, "-I", "-c", "import pyarrow").Run() != nil {
 			continue
 		}
 		status, _, stderr := run(t, "convert", path, "--out", filepath.Join(t.TempDir(), "x.npz"))

@@ -16,8 +16,8 @@ import (
 	"github.com/go-birl/birl/envs/npz"
 )
 
-// TestPicturesOfAnEnvironmentThatStacksThemItself: QVIRL learns from one's own file of pictures, and from rollouts in
-// the environment meanwhile.
+// TestPicturesOfAnEnvironmentThatStacksThemItself: QVIRL learns from one's own file of pictures, and from branches or
+// rollouts in the environment.
 func TestPicturesOfAnEnvironmentThatStacksThemItself(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -51,10 +51,13 @@ gymnasium.register("Pile-v0", entry_point=Pile)
 		return out
 	}
 	if err := npz.Write("demos.npz", map[string]npz.Array{"obs": stacks(0), "next_obs": stacks(1),
-		"action": npz.Ints([]int{0, 2, 1}, 3), "episode": npz.Ints([]int{0, 0, 0}, 3)}); err != nil {
+		"action": npz.Ints([]int{0, 2, 1}, 3), "episode": npz.Ints([]int{0, 0, 0}, 3),
+		"seed": npz.Ints([]int{7, 7, 7}, 3)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
+		{"train", "--demos", "demos.npz", "--method", "qvirl", "--beta", "1", "--steps", "4", "--branches",
+			"--config", "small.json", "--out", "branches"},
 		{"train", "--demos", "demos.npz", "--method", "qvirl", "--beta", "1", "--steps", "4", "--explore-every", "2",
 			"--config", "small.json", "--out", "model"},
 		{"rollout", "--model", "model", "--episodes", "2", "--out", "x.npz"},

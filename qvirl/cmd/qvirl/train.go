@@ -326,9 +326,13 @@ func (o *trainOptions) tell(w io.Writer, model neural.Model, heldOut []demo.Traj
 		}
 		likelihood = fmt.Sprintf(", held-out log-likelihood %.4f", s.LogLikelihood)
 	}
-	fmt.Fprintf(w, "%s learnt from %s (%s) in %.0f s%s: model in %s\n", o.method,
+	beta := ""
+	if len(o.betas) > 1 {
+		beta = fmt.Sprintf(" with β = %g", spec.Beta)
+	}
+	fmt.Fprintf(w, "%s learnt from %s (%s)%s in %.0f s%s: model in %s\n", o.method,
 		progress.Count(spec.Demos, "trajectory", "trajectories"), progress.Count(spec.Transitions, "transition",
-			"transitions"), o.seconds, likelihood, o.out)
+			"transitions"), beta, o.seconds, likelihood, o.out)
 	return nil
 }
 

@@ -350,6 +350,11 @@ func TestEnvironmentsOfOtherShapesAreRefused(t *testing.T) {
 			t.Errorf("%d numbers, %d actions: error %v, want %s", c.size, c.actions, err, c.want)
 		}
 	}
+	task.Image = neural.Image{Frames: 2, Height: 1, Width: 2}
+	if err := drawing.checkEnvironment(gym.Spec{Shape: []int{2, 1, 2}, Actions: 3}, task); err == nil ||
+		!strings.HasPrefix(err.Error(), "--successors 2: x.npz holds images") {
+		t.Errorf("successors of images: error %v", err)
+	}
 }
 
 // TestFlagsWinOverTheConfig: those that are given do.

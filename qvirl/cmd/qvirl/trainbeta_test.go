@@ -66,6 +66,9 @@ func TestBetaIsChosen(t *testing.T) {
 		t.Errorf("the model has β = %g and predicts with %.4f; the notes: %s", m.Spec().Beta, m.Calibration().Foreseen,
 			stderr)
 	}
+	if want := fmt.Sprintf(" with β = %g in ", chosen); !strings.Contains(stdout, want) {
+		t.Errorf("want%sin %q", want, stdout)
+	}
 	if _, err := os.Stat("model/" + neural.CheckpointDir); err == nil {
 		t.Error("the checkpoint is left over")
 	}

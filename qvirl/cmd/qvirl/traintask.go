@@ -113,6 +113,10 @@ func (o *trainOptions) checkEnvironment(env gym.Spec, t *neural.Task) error {
 		return fmt.Errorf("--env %s has observations of %d numbers, %s of %d", o.env, env.Size(), o.demos,
 			t.Observation)
 	}
+	if o.successors > 1 && t.Image != (neural.Image{}) {
+		return fmt.Errorf("--successors %d: %s holds images, whose successors are not drawn; leave it out",
+			o.successors, o.demos)
+	}
 	switch more := env.Actions - t.Actions; {
 	case more < 0:
 		return fmt.Errorf("--env %s has %d actions, %s has %d", o.env, env.Actions, o.demos, t.Actions)

@@ -38,8 +38,8 @@ func (c Config) pays(p *Process, demos, random []demo.Trajectory) (out pays, err
 	prior := p.prior.Mean
 	unit := stat.Mean(mean, nil) - prior
 	if !(unit > 0) {
-		return out, fmt.Errorf("planning: the model does not put the demonstrated rewards above its prior's mean (%g "+
-			"below), so that there is nothing to plan for; with auxiliary transitions, from --env or --aux in "+
+		return out, fmt.Errorf("planning: the model does not put the demonstrated rewards above its prior's mean "+
+			"(%.3g below), so that there is nothing to plan for; with auxiliary transitions, from --env or --aux in "+
 			"training, it may", -unit)
 	}
 	out.rewards = func(observations []float32, actions []int) ([]float64, error) {
