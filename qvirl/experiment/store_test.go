@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/progress"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // TestOnlyWhatChangedIsComputed: another setting of one method, and more worlds, in a folder that holds results.
@@ -101,6 +102,28 @@ func TestKeysTellSeedsApart(t *testing.T) {
 	keys, err := p.Keys()
 	if err != nil || keys[0] == keys[1] {
 		t.Errorf("keys %q, error %v", keys, err)
+	}
+}
+
+// TestKeysHaveTheVersionsOfCode: those of other methods' code, but for first versions, which leave a key as it was.
+func TestKeysHaveTheVersionsOfCode(t *testing.T) {
+	defer func() { versionOf = method.Version }()
+	key := func(version int, code ...string) string {
+		versionOf = func(name string) int {
+			if name == "reference" {
+				return version
+			}
+			return 1
+		}
+		keys, err := (&Plan{Experiment: "e", Units: []Unit{{Name: "a", Method: "a", On: 1, Code: code}}}).Keys()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys[0]
+	}
+	if first := key(1); key(1, "reference") != first || key(2) != first || key(2, "reference") == first ||
+		key(2, "reference") == key(3, "reference") {
+		t.Error("keys do not tell versions of the reference apart, or tell apart what does not depend on it")
 	}
 }
 
