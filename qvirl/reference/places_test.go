@@ -254,7 +254,8 @@ func TestRareExplanationsAreSaid(t *testing.T) {
 		o.evidence = evidence
 		return o
 	}
-	got := target.rare(modes{at(0, 0), at(far, math.Log(share/(1-share)))}, samples)
+	evidence := math.Log(share / (1 - 2*share)) // of two that are of no sample, of which the farther adds more
+	got := target.rare(modes{at(0, 0), at(far, evidence), at(far/2, evidence)}, samples)
 	if want := math.Sqrt(1+share*far*far/(2*deviation*deviation)) - 1; math.Abs(got-want) > 1e-6 {
 		t.Errorf("a rare explanation adds %g to a deviation, want %g", got, want)
 	}

@@ -152,6 +152,34 @@ func checkForks(t *testing.T, p *irl.Problem) {
 	}
 }
 
+// TestWhatOneSubproblemLacksIsSaid: too many explanations, a search that was left out, and rounding, in either of two.
+func TestWhatOneSubproblemLacksIsSaid(t *testing.T) {
+	for bad := range 2 {
+		p := forks(t, []int{3, 8})
+		p.Prior.Mean[3+3*bad], p.Prior.Mean[4+3*bad] = 1e13, 1e13
+		j, err := newJoint(Default(), p, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range j.subs {
+			s.base.LogLikelihood(make([]float64, s.base.Dim()), nil)
+			s.chains = []*chain{{target: s.base}}
+			first := newMode(make([]float64, s.base.Dim()), mat.NewDense(1, s.base.Dim(), nil))
+			s.found.modes = modes{first}
+		}
+		s := j.subs[bad]
+		s.found.away = modes{&mode{u: slices.Repeat([]float64{9}, s.base.Dim())}} // as probable as the one that is kept
+		large := *s.base
+		large.k = largestMode + 1
+		s.base = &large
+		d := j.diagnostics(mcmc.Diagnostics{})
+		if want := s.chains[0].target.rounding(); !d.Crowded || !d.Unsearched || !(want > 0) || d.Rounding != want {
+			t.Errorf("subproblem %d: crowded: %v, unsearched: %v, rounding %g, want true, true, %g", bad, d.Crowded,
+				d.Unsearched, d.Rounding, want)
+		}
+	}
+}
+
 // checkValues wants the values of each sample to be the optimal ones of its rewards.
 func checkValues(t *testing.T, post *Posterior) {
 	t.Helper()
