@@ -87,6 +87,16 @@ func TestShifts(t *testing.T) {
 	}
 }
 
+// TestShiftsLeadBack: a shift and its opposite are one, and lead from either mode to the other.
+func TestShiftsLeadBack(t *testing.T) {
+	a, b, c := &mode{u: []float64{0, 0}}, &mode{u: []float64{3, 1}}, &mode{u: []float64{-3, -1}}
+	got := modes{a, b, c}.shifts()
+	if len(got) != 2 || !got.lead(a, b) || !got.lead(b, a) || !got.lead(c, a) ||
+		got.lead(a, &mode{u: []float64{3, -1}}) {
+		t.Errorf("shifts %v of three modes in a row, want a step and two", got)
+	}
+}
+
 // TestChainsShift: chains that jump by differences of modes alone have the posterior's shares of all rooms paying.
 func TestChainsShift(t *testing.T) {
 	const rooms, few, perChain = 4, 2, 8000
@@ -231,6 +241,21 @@ func TestModesThatAreClose(t *testing.T) {
 		// 1,000 effective draws: a standard error of 0.03 std of the mean
 		if r := post.Reward(s); math.Abs(r.Mean()) > 0.12*distance || math.Abs(r.StdDev()/distance-1) > 0.03 {
 			t.Errorf("reward %d: %g ± %g, want 0 ± %g", s, r.Mean(), r.StdDev(), distance)
+		}
+	}
+}
+
+// TestImprobableModesCountByTheirDistance: one of a share of e⁻¹² adds to a variance what its distance makes of it.
+func TestImprobableModesCountByTheirDistance(t *testing.T) {
+	for far, kept := range map[float64]int{5: 1, 100: 2} { // log 5² = 3.2, log 100² = 9.2
+		var found modes
+		for i, evidence := range []float64{0, -12.5} {
+			o := newMode([]float64{far * float64(i)}, mat.NewDense(1, 1, nil))
+			o.evidence = evidence
+			found, _ = found.with(o)
+		}
+		if len(found) != kept {
+			t.Errorf("at a distance of %g standard deviations: %d modes count, want %d", far, len(found), kept)
 		}
 	}
 }
