@@ -238,6 +238,7 @@ func TestPublishedResultsOfOtherPlans(t *testing.T) {
 		"none of its plan's": func(r *Record, _ *[]Row) { r.Units[0].Unit = "elsewhere" },
 		"with the key \"\"":  func(r *Record, _ *[]Row) { r.Units[0].Key = "" },
 		"are of no unit":     func(r *Record, rows *[]Row) { (*rows)[0].Seed = 99 },
+		"or of two":          func(r *Record, _ *[]Row) { r.Units = append(r.Units, r.Units[0]) },
 		"a stored config":    func(r *Record, _ *[]Row) { r.Config = []byte(`"none"`) },
 	} {
 		dir := t.TempDir()
@@ -337,14 +338,28 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "remove the .json beside"},
 		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
 			"is damaged: unexpected end of JSON input; remove it"},
+		"another's record": {func(u string) error {
+			others, err := filepath.Glob(filepath.Join(filepath.Dir(u), "b-worlds-0002.*.json"))
+			if err != nil {
+				return err
+			}
+			text, err := os.ReadFile(others[0])
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(u+".json", text, 0o644)
+		}, "is not the record of unit"},
 	} {
 		dir, plan, keys := finished(t)
 		if err := c.damage(store{dir, nil}.path("a-worlds-0002", keys[3], "")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: going on: error %v, want one with %q", name, err, c.want)
+		_, before := Left(plan, Options{Out: dir}) // anything is computed
+		_, err := Run(context.Background(), plan, Options{Out: dir})
+		for _, err := range []error{before, err} {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: going on: error %v, want one with %q", name, err, c.want)
+			}
 		}
 	}
 }
