@@ -121,6 +121,9 @@ type Unit struct {
 	// Method is the one whose rows these are, as the registry has it: its version is part of what they depend on, and
 	// the unit's time is its. It is empty where a unit is of several.
 	Method string
+	// Code are methods of the registry whose code the rows depend on, beside Method's: of a reference that they are
+	// compared with, or of the parts of a method. Their versions, but for first ones, are part of what rows depend on.
+	Code []string
 	// Version is raised when a change of the experiment's code changes the rows, which are then computed anew.
 	Version int
 	// On is all else that the rows depend on, and marshals to JSON: the parts of the config, and the seeds.

@@ -14,7 +14,7 @@ import (
 
 // Keys returns the keys of the plan's units. A unit's key is a digest of what its rows depend on,
 //
-//	experiment, versions of the method and the unit, On, contents of the files Data,
+//	experiment, versions of the method, of the other code and of the unit, On, contents of the files Data,
 //
 // so that rows under the same key need not be computed again, and those under another are not the unit's.
 func (p *Plan) Keys() ([]string, error) {
@@ -29,8 +29,14 @@ func (p *Plan) Keys() ([]string, error) {
 			Version    int
 			On         any
 			Data       []string
-		}{Experiment: p.Experiment, Version: method.Version(u.Method) + u.Version,
-			On: u.On}
+			Code       map[string]int `json:",omitempty"`
+		}{Experiment: p.Experiment, Version: versionOf(u.Method) + u.Version,
+			On: u.On, Code: map[string]int{}}
+		for _, name := range u.Code {
+			if version := versionOf(name); name != u.Method && version != 1 {
+				depends.Code[name] = version
+			}
+		}
 		for _, path := range u.Data {
 			if digests[path] == "" {
 				at, err := Locate(path)
@@ -57,6 +63,9 @@ func (p *Plan) Keys() ([]string, error) {
 	p.keys = keys
 	return keys, nil
 }
+
+// versionOf is that of package method, but in tests.
+var versionOf = method.Version
 
 // inOrder returns JSON without spaces, with the fields of every object in order.
 func inOrder(text []byte) ([]byte, error) {

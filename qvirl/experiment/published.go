@@ -90,7 +90,7 @@ func (s store) split(rows []Row, record *Record, plan *Plan) error {
 		}
 	}
 	if kept != len(rows) {
-		return fmt.Errorf("of its %d rows %d are of no unit, or of two", len(rows), len(rows)-kept)
+		return fmt.Errorf("it has %d rows, and its units have %d: some are of no unit, or of two", len(rows), kept)
 	}
 	return nil
 }

@@ -69,6 +69,17 @@ func TestPaired(t *testing.T) {
 	}
 }
 
+// TestRecordsSpanTheirUnits: from the earliest start to the latest end, in whatever order units were computed.
+func TestRecordsSpanTheirUnits(t *testing.T) {
+	r := &Record{Seconds: map[string]float64{}, Processor: map[string]float64{}}
+	for _, at := range [][2]int64{{20, 50}, {10, 40}, {30, 45}} {
+		r.add(&UnitRecord{UnitSummary: UnitSummary{Started: time.Unix(at[0], 0), Finished: time.Unix(at[1], 0)}})
+	}
+	if r.Started.Unix() != 10 || r.Finished.Unix() != 50 {
+		t.Errorf("from %d to %d, want from 10 to 50", r.Started.Unix(), r.Finished.Unix())
+	}
+}
+
 func TestLatestCommitIsOfTheUnitThatWasFinishedLast(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
 	r := Record{Machines: []Machine{{Commit: "aaaa"}, {Commit: "bbbb"}, {Commit: "cccc"}},

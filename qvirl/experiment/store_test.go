@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/progress"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // TestOnlyWhatChangedIsComputed: another setting of one method, and more worlds, in a folder that holds results.
@@ -101,6 +102,28 @@ func TestKeysTellSeedsApart(t *testing.T) {
 	keys, err := p.Keys()
 	if err != nil || keys[0] == keys[1] {
 		t.Errorf("keys %q, error %v", keys, err)
+	}
+}
+
+// TestKeysHaveTheVersionsOfCode: those of other methods' code, but for first versions, which leave a key as it was.
+func TestKeysHaveTheVersionsOfCode(t *testing.T) {
+	defer func() { versionOf = method.Version }()
+	key := func(version int, code ...string) string {
+		versionOf = func(name string) int {
+			if name == "reference" {
+				return version
+			}
+			return 1
+		}
+		keys, err := (&Plan{Experiment: "e", Units: []Unit{{Name: "a", Method: "a", On: 1, Code: code}}}).Keys()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys[0]
+	}
+	if first := key(1); key(1, "reference") != first || key(2) != first || key(2, "reference") == first ||
+		key(2, "reference") == key(3, "reference") {
+		t.Error("keys do not tell versions of the reference apart, or tell apart what does not depend on it")
 	}
 }
 
@@ -215,6 +238,7 @@ func TestPublishedResultsOfOtherPlans(t *testing.T) {
 		"none of its plan's": func(r *Record, _ *[]Row) { r.Units[0].Unit = "elsewhere" },
 		"with the key \"\"":  func(r *Record, _ *[]Row) { r.Units[0].Key = "" },
 		"are of no unit":     func(r *Record, rows *[]Row) { (*rows)[0].Seed = 99 },
+		"or of two":          func(r *Record, _ *[]Row) { r.Units = append(r.Units, r.Units[0]) },
 		"a stored config":    func(r *Record, _ *[]Row) { r.Config = []byte(`"none"`) },
 	} {
 		dir := t.TempDir()
@@ -314,14 +338,28 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "remove the .json beside"},
 		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
 			"is damaged: unexpected end of JSON input; remove it"},
+		"another's record": {func(u string) error {
+			others, err := filepath.Glob(filepath.Join(filepath.Dir(u), "b-worlds-0002.*.json"))
+			if err != nil {
+				return err
+			}
+			text, err := os.ReadFile(others[0])
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(u+".json", text, 0o644)
+		}, "is not the record of unit"},
 	} {
 		dir, plan, keys := finished(t)
 		if err := c.damage(store{dir, nil}.path("a-worlds-0002", keys[3], "")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: going on: error %v, want one with %q", name, err, c.want)
+		_, before := Left(plan, Options{Out: dir}) // anything is computed
+		_, err := Run(context.Background(), plan, Options{Out: dir})
+		for _, err := range []error{before, err} {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: going on: error %v, want one with %q", name, err, c.want)
+			}
 		}
 	}
 }

@@ -87,6 +87,16 @@ func TestShifts(t *testing.T) {
 	}
 }
 
+// TestShiftsLeadBack: a shift and its opposite are one, and lead from either mode to the other.
+func TestShiftsLeadBack(t *testing.T) {
+	a, b, c := &mode{u: []float64{0, 0}}, &mode{u: []float64{3, 1}}, &mode{u: []float64{-3, -1}}
+	got := modes{a, b, c}.shifts()
+	if len(got) != 2 || !got.lead(a, b) || !got.lead(b, a) || !got.lead(c, a) ||
+		got.lead(a, &mode{u: []float64{3, -1}}) {
+		t.Errorf("shifts %v of three modes in a row, want a step and two", got)
+	}
+}
+
 // TestChainsShift: chains that jump by differences of modes alone have the posterior's shares of all rooms paying.
 func TestChainsShift(t *testing.T) {
 	const rooms, few, perChain = 4, 2, 8000
@@ -235,6 +245,21 @@ func TestModesThatAreClose(t *testing.T) {
 	}
 }
 
+// TestImprobableModesCountByTheirDistance: one of a share of e⁻¹² adds to a variance what its distance makes of it.
+func TestImprobableModesCountByTheirDistance(t *testing.T) {
+	for far, kept := range map[float64]int{5: 1, 100: 2} { // log 5² = 3.2, log 100² = 9.2
+		var found modes
+		for i, evidence := range []float64{0, -12.5} {
+			o := newMode([]float64{far * float64(i)}, mat.NewDense(1, 1, nil))
+			o.evidence = evidence
+			found, _ = found.with(o)
+		}
+		if len(found) != kept {
+			t.Errorf("at a distance of %g standard deviations: %d modes count, want %d", far, len(found), kept)
+		}
+	}
+}
+
 // TestRareExplanationsAreSaid: an explanation that is of no sample adds share · distance² to a variance.
 func TestRareExplanationsAreSaid(t *testing.T) {
 	p := needle(t, 1, 3, 1)
@@ -254,7 +279,8 @@ func TestRareExplanationsAreSaid(t *testing.T) {
 		o.evidence = evidence
 		return o
 	}
-	got := target.rare(modes{at(0, 0), at(far, math.Log(share/(1-share)))}, samples)
+	evidence := math.Log(share / (1 - 2*share)) // of two that are of no sample, of which the farther adds more
+	got := target.rare(modes{at(0, 0), at(far, evidence), at(far/2, evidence)}, samples)
 	if want := math.Sqrt(1+share*far*far/(2*deviation*deviation)) - 1; math.Abs(got-want) > 1e-6 {
 		t.Errorf("a rare explanation adds %g to a deviation, want %g", got, want)
 	}

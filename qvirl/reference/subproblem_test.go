@@ -152,6 +152,98 @@ func checkForks(t *testing.T, p *irl.Problem) {
 	}
 }
 
+// TestWhatOneSubproblemLacksIsSaid: too many explanations, a search that was left out, and rounding, in either of two.
+func TestWhatOneSubproblemLacksIsSaid(t *testing.T) {
+	for bad := range 2 {
+		p := forks(t, []int{3, 8})
+		p.Prior.Mean[3+3*bad], p.Prior.Mean[4+3*bad] = 1e13, 1e13
+		j, err := newJoint(Default(), p, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range j.subs {
+			s.base.LogLikelihood(make([]float64, s.base.Dim()), nil)
+			s.chains = []*chain{{target: s.base}}
+			first := newMode(make([]float64, s.base.Dim()), mat.NewDense(1, s.base.Dim(), nil))
+			s.found.modes = modes{first}
+		}
+		s := j.subs[bad]
+		s.found.away = modes{&mode{u: slices.Repeat([]float64{9}, s.base.Dim())}} // as probable as the one that is kept
+		large := *s.base
+		large.k = largestMode + 1
+		s.base = &large
+		d := j.diagnostics(mcmc.Diagnostics{})
+		if want := s.chains[0].target.rounding(); !d.Crowded || !d.Unsearched || !(want > 0) || d.Rounding != want {
+			t.Errorf("subproblem %d: crowded: %v, unsearched: %v, rounding %g, want true, true, %g", bad, d.Crowded,
+				d.Unsearched, d.Rounding, want)
+		}
+	}
+}
+
+// TestLargeBetaBeyondTheModesThatAreKept: one that is too improbable for chains to jump to may still have most of the
+// variance of β.
+func TestLargeBetaBeyondTheModesThatAreKept(t *testing.T) {
+	p := forks(t, []int{3, 8})
+	p.BetaLogStd = 1
+	j, err := newJoint(Default(), p, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := j.subs[0]
+	s.chains = []*chain{{target: s.base}}
+	j.samples[0] = mcmc.NewPosterior(p, 1, 100)
+	for i := range 100 {
+		j.samples[0].Betas()[i] = 2 + 0.1*float64(i%3)
+	}
+	at := func(b, evidence float64) *mode {
+		o := newMode(make([]float64, s.base.Dim()), mat.NewDense(1, s.base.Dim(), nil))
+		o.u[s.base.Dim()-1], o.evidence = b, evidence
+		return o
+	}
+	best, far := at(0, 0), at(8, -14) // of β = 2 exp 8
+	for _, c := range []struct {
+		fitted modes
+		tail   bool
+	}{{modes{best}, false}, {modes{best, far}, true}, {modes{best, at(1, -14)}, false}} {
+		s.found = search{modes: modes{best}, fitted: c.fitted}
+		s.base.LogLikelihood(best.u, nil)
+		if d := j.diagnostics(mcmc.Diagnostics{}); math.IsInf(d.BetaTail, 1) != c.tail {
+			t.Errorf("%d explanations: a tail of β %g, want one of them to be all of it: %v", len(c.fitted), d.BetaTail,
+				c.tail)
+		}
+	}
+}
+
+// TestTransitionsOfSubproblems: samples that are joined were reached by transitions of all subproblems: a divergence of
+// one is said, and acceptance probabilities are their means.
+func TestTransitionsOfSubproblems(t *testing.T) {
+	c := Default()
+	c.Chains, c.Samples = 2, 4
+	j, err := newJoint(c, forks(t, []int{3, 8}), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range j.subs {
+		for number := range c.Chains {
+			trace := s.newTrace(2 * s.problem.RewardDim())
+			for range 2 {
+				trace.Add(make([]float64, 2*s.problem.RewardDim()), mcmc.Transition{Acceptance: 0.2 + 0.4*float64(i),
+					Divergent: i == number})
+			}
+			s.chains = append(s.chains, &chain{trace: trace})
+		}
+	}
+	post, err := j.collect(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, by := range post.Transitions() {
+		if !by.Divergent || math.Abs(by.Acceptance-0.4) > 1e-12 {
+			t.Errorf("sample %d: %+v, want a divergence in one of two subproblems, and a mean acceptance of 0.4", i, by)
+		}
+	}
+}
+
 // checkValues wants the values of each sample to be the optimal ones of its rewards.
 func checkValues(t *testing.T, post *Posterior) {
 	t.Helper()

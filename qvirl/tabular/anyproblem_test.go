@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,6 +204,29 @@ func TestPrecisionIsChosen(t *testing.T) {
 		if info.Float64 != double || info.Float64 != (info.Why != "") {
 			t.Errorf("%s: %+v, want Float64 = %v", name, info, double)
 		}
+	}
+}
+
+// TestConditions: a hundred times the demonstrations are a hundred times the information; and a prior mean that is far
+// out for its deviations is hard whatever β.
+func TestConditions(t *testing.T) {
+	p := &irl.Problem{MDP: corridor(t), Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2}
+	measured := func() conditions {
+		part, err := newPart(p, Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return part.conditions()
+	}
+	p.Demos = []mdp.Step{{State: 0, Action: 1}}
+	one := measured()
+	p.Demos = slices.Repeat(p.Demos, 100)
+	if many := measured(); !(one.information > 0) || math.Abs(many.information/one.information-100) > 1e-9 {
+		t.Errorf("the information of 100 demonstrations is %g, of one %g", many.information, one.information)
+	}
+	p.Beta, p.Prior.Mean[2] = 1e-9, 1e4*p.Prior.Std[2]
+	if why := measured().needsDouble(); !strings.Contains(why, "prior mean") {
+		t.Errorf("a prior mean of 10⁴ deviations: %q", why)
 	}
 }
 

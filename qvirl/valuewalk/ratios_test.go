@@ -189,11 +189,67 @@ func TestRest(t *testing.T) {
 		"20 % of":            func(d *RefineDiagnostics) { d.Stuck = 0.2 },
 		"between its halves": func(d *RefineDiagnostics) { d.Settling = 0.2 },
 		"no transition":      func(d *RefineDiagnostics) { d.StepSize = 0 },
+		// 1.2 and 1.4 times the Monte Carlo error of halves, √2 times that of all samples
+		" ":                  func(d *RefineDiagnostics) { d.Noise, d.Settling = 0.1, 0.17 },
+		"move by 0.20 stand": func(d *RefineDiagnostics) { d.Noise, d.Settling = 0.1, 0.198 },
 	} {
 		p := Refined{diagnostics: clean}
 		change(&p.diagnostics)
+		want = strings.TrimSpace(want)
 		if ok, reason := p.Convergence(); ok != (want == "") || !strings.Contains(reason, want) {
 			t.Errorf("at rest %t, %q, want %q", ok, reason, want)
+		}
+	}
+}
+
+// walked returns the walk of 400 walkers with standard normal rewards and values, which are so much higher in the later
+// half of each walker's samples, or of every other walker.
+func walked(t *testing.T, kept int, later, odd float64) *refinement {
+	t.Helper()
+	const walkers = 400
+	_, p := smallWorld(t, 93)
+	base, err := newTarget(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &refinement{config: RefineConfig{Kept: kept, Samples: walkers * kept}, problem: p, base: base,
+		walkers: walkers, draws: mat.NewDense(walkers*kept, base.n, nil), samples: mcmc.NewPosterior(p, walkers, kept)}
+	rng, x := rand.New(rand.NewPCG(1, 0)), make([]float64, base.n)
+	for i := range walkers * kept {
+		for k := range x {
+			x[k] = rng.NormFloat64() + odd*float64(i/kept%2)
+			if i%kept >= (kept+1)/2 {
+				x[k] += later
+			}
+		}
+		r.samples.SetValues(i, x, x)
+	}
+	return r
+}
+
+// TestDiagnosisOfWalkers: Settling is the distance from the first half of each walker's samples to the second, and
+// Noise that between one half of the walkers and the other, over √2.
+func TestDiagnosisOfWalkers(t *testing.T) {
+	for _, c := range []struct{ later, odd, settling, noise float64 }{{0.5, 0, 0.5, 0},
+		{0, 0.5, 0, 0.5 / math.Sqrt2}} {
+		d := walked(t, 5, c.later, c.odd).diagnose() // the middle of an odd number is in neither half
+		// 800 or 1,000 samples a side: a Monte Carlo error of 0.05
+		if math.Abs(d.Settling-c.settling) > 0.08 || math.Abs(d.Noise-c.noise) > 0.08 {
+			t.Errorf("later samples %g higher, odd walkers' %g: settling %.3f, noise %.3f, want about %g and %.3f",
+				c.later, c.odd, d.Settling, d.Noise, c.settling, c.noise)
+		}
+	}
+}
+
+// TestSettled: means may move by 0.15 standard deviations, or by half as much again as from walkers to walkers.
+func TestSettled(t *testing.T) {
+	for _, c := range []struct {
+		kept       int
+		later, odd float64
+		settled    bool
+	}{{4, 0, 0, true}, {4, 0.3, 0, false}, {4, 0.3, 0.3, true}, {4, 0.8, 0.3, false}, {1, 0, 0.8, true}} {
+		if got := walked(t, c.kept, c.later, c.odd).settled(); got != c.settled {
+			t.Errorf("%+v: settled %t", c, got)
 		}
 	}
 }

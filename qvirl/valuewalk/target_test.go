@@ -149,6 +149,38 @@ func logLikelihood(p *irl.Problem, q []float64) float64 {
 	return sum
 }
 
+// TestLoopsOfManyStates: each of 400 states is best left alone, which has a probability of ending of one in a thousand;
+// their product is below any float64.
+func TestLoopsOfManyStates(t *testing.T) {
+	const states, discount = 400, 0.999
+	rows := make([][]mdp.Transition, 2*states)
+	x := make([]float64, states)
+	for s := range states {
+		rows[2*s], rows[2*s+1] = []mdp.Transition{{Next: s, Prob: 1}}, []mdp.Transition{{Next: 0, Prob: 1}}
+		x[s] = 10 * float64(min(s, 1))
+	}
+	rows[1] = []mdp.Transition{{Next: 0, Prob: 0.5}, {Next: 1, Prob: 0.5}}
+	x[0] = -10
+	m, err := mdp.New(states, 2, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := newTarget(&irl.Problem{MDP: m, Prior: irl.IndependentPrior(states, 0, 1), Discount: discount,
+		Beta: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grad := make([]float64, states)
+	target.eval(x, grad)
+	want := (states-1)*math.Log(1-discount) + math.Log(1-discount/2) // state 0 is best left
+	if got := target.addLoopForce(x, grad); math.Abs(got-want) > 1e-6*math.Abs(want) {
+		t.Errorf("the logarithm of the product is %g, want %g", got, want)
+	}
+	if exact := target.logDet(); math.Abs(exact-want) > 1e-6*math.Abs(want) {
+		t.Errorf("log det is %g, want %g", exact, want)
+	}
+}
+
 // TestGradients compares the force's two parts with central differences. Random positions lie on no boundary between
 // greedy policies, where the gradient does not exist.
 func TestGradients(t *testing.T) {

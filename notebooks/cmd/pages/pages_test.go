@@ -284,6 +284,11 @@ func TestEstimates(t *testing.T) {
 	if math.Abs(d.mean-1) > 4*0.0141 || d.stdErr < 0.010 || d.stdErr > 0.018 {
 		t.Errorf("paired difference %g ± %g, want 1 ± 0.0141", d.mean, d.stdErr)
 	}
+	// Of seeds some of which only one has, the means are not of the same worlds.
+	for _, other := range []map[uint64]float64{{2: 1, 3: 3, 4: 5}, {1: 1, 2: 3, 3: 5, 4: 9}} {
+		a := &estimate{mean: 1, stdErr: 3, bySeed: map[uint64]float64{1: 1, 2: 2, 3: 3}}
+		near("unpaired", difference(a, &estimate{stdErr: 4, bySeed: other}).stdErr, 5)
+	}
 	small := estimate{mean: 0.012, stdErr: 0.0004}
 	if two, four := small.text(2), small.text(4); two != "0.01 ± <0.01" || four != "0.0120 ± 0.0004" {
 		t.Errorf("a small standard error is written as %q, and as %q", two, four)

@@ -38,7 +38,12 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 				return c.unit(ctx, name, chunk.Seeds, fitters, t)
 			})
 			u.Method, _ = method.Split(posterior(name))
-			u.Group = "" // nothing is shared
+			settings, err := c.settings(name)
+			if err != nil {
+				return nil, err
+			}
+			u.Code = append(worlds.CodeOf(posterior(name), settings), ValueWalk) // of the reference
+			u.Group = ""                                                         // nothing is shared
 			units = append(units, u)
 		}
 	}

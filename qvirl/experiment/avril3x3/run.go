@@ -47,7 +47,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	for _, m := range all {
 		base, _ := method.Split(m.name)
 		units = append(units, experiment.Unit{Name: m.name, Group: "all", Method: base,
-			On:   []any{world, m.name, m.settings, m.brief},
+			Code: []string{obstacle.ValueWalk}, On: []any{world, m.name, m.settings, m.brief},
 			Owns: func(r experiment.Row) bool { return r.Name() == m.name },
 			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 				exact, err := c.fit(ctx, all[0], t)

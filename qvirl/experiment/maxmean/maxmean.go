@@ -218,7 +218,8 @@ func (c Config) Units(string) ([]experiment.Unit, error) {
 				}
 				return c.result(k.states, Exact, k.exact, nil), nil
 			}},
-		{Name: PolicyWalk, Group: "all", Method: PolicyWalk, On: []any{world, c.ValueWalk, c.PolicyWalk}, Owns: sampled,
+		{Name: PolicyWalk, Group: "all", Method: PolicyWalk, Code: []string{Exact},
+			On: []any{world, c.ValueWalk, c.PolicyWalk}, Owns: sampled,
 			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 				k, err := c.known(ctx, t)
 				if err != nil {

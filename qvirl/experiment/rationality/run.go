@@ -32,10 +32,14 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	var units []experiment.Unit
 	add := func(name string, chunk experiment.Chunk, run func(ctx context.Context, name string, seeds []uint64,
 		t *experiment.Stages) (*experiment.Result, error), on ...any) {
-		units = append(units, chunk.Unit(name, append(on, name, c.Discount, c.Length, c.LogStd, chunk.Seeds),
+		u := chunk.Unit(name, append(on, name, c.Discount, c.Length, c.LogStd, chunk.Seeds),
 			func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 				return run(ctx, name, chunk.Seeds, t)
-			}))
+			})
+		if name != ValueWalk {
+			u.Code = []string{QVIRL, worlds.QVIRL, ValueWalk} // a brief training, a walk, and the match
+		}
+		units = append(units, u)
 	}
 	for _, chunk := range experiment.Chunks("draws", c.Draws, c.DrawChunk) {
 		add(ValueWalk, chunk, r.calibrate, c.DrawWorld, c.DrawMedian, c.DrawDemos, c.DrawSampling)

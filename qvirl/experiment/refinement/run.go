@@ -35,14 +35,16 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		if err != nil {
 			return err
 		}
-		units = append(units, chunk.Unit(name, append(on, depends, name, settings),
+		u := chunk.Unit(name, append(on, depends, name, settings),
 			func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 				k, err := c.Posteriors.Known(ctx, r.exact, chunk.Seeds, t)
 				if err != nil {
 					return nil, err
 				}
 				return run(ctx, k, name, t)
-			}))
+			})
+		u.Code = []string{Paper, Matched, Refined}
+		units = append(units, u)
 		return nil
 	}
 	for _, chunk := range experiment.Chunks(comparedUnits, c.Posteriors.Seeds, c.Posteriors.Chunk) {

@@ -16,7 +16,7 @@ import (
 
 // Units returns the single unit of the experiment.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	return []experiment.Unit{{Name: "all", On: c,
+	return []experiment.Unit{{Name: "all", Code: []string{QVIRL, ValueWalk}, On: c,
 		Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 			return c.run(ctx, backendName, t)
 		}}}, nil

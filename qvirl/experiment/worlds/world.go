@@ -191,7 +191,7 @@ func (c Config) On(seeds []uint64, methods ...string) (any, error) {
 			return nil, err
 		}
 		on.Settings = append(on.Settings, name, settings)
-		for _, code := range codeOf(name, settings) {
+		for _, code := range CodeOf(name, settings) {
 			if version := versionOf(code); version != 1 {
 				on.Versions[code] = version
 			}
@@ -203,8 +203,8 @@ func (c Config) On(seeds []uint64, methods ...string) (any, error) {
 // versionOf is that of package method, but in tests.
 var versionOf = method.Version
 
-// codeOf returns the methods of the registry whose code fits a method of the given name and settings.
-func codeOf(name string, settings any) []string {
+// CodeOf returns the methods of the registry whose code fits a method of the given name and settings.
+func CodeOf(name string, settings any) []string {
 	switch settings.(type) {
 	case valuewalk.Config:
 		return []string{ValueWalk}

@@ -24,9 +24,13 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		if err != nil {
 			return nil, err
 		}
+		var code []string
+		if name == Fit || name == Matched {
+			code = []string{Matched, Paper, ValueWalk}
+		}
 		for _, z := range cases {
 			units = append(units, experiment.Unit{Name: z.Name + "--" + name, Method: name,
-				On:   []any{z.Digest, z.Exact, c.Draws, on},
+				Code: code, On: []any{z.Digest, z.Exact, c.Draws, on},
 				Owns: func(r experiment.Row) bool { return r.Environment == z.Name && r.Method == name },
 				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 					return judge(ctx, &z, name, fit, t)
