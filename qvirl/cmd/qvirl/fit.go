@@ -331,7 +331,7 @@ const (
 func (o *fitOptions) misfit(post irl.Posterior) string {
 	p, err := predictive.Check(post, predictiveDraws, o.seed)
 	switch {
-	case err != nil: // nothing is demonstrated
+	case err != nil: // nothing is demonstrated, or the posterior has no draws
 		return ""
 	case p < leastPredictive:
 		return fmt.Sprintf("the model may not fit: the demonstrated actions are less predictable than the model's own "+
