@@ -17,7 +17,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	var units []experiment.Unit
 	for _, chunk := range experiment.Chunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk) {
 		for _, name := range append([]string{worlds.ValueWalk}, c.Posteriors.Methods...) {
-			on, err := c.Posteriors.On(chunk.Seeds, append(c.references(), name)...)
+			on, code, err := c.Posteriors.On(chunk.Seeds, append(c.references(), name)...)
 			if err != nil {
 				return nil, err
 			}
@@ -28,6 +28,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			u.Owns = func(r experiment.Row) bool {
 				return slices.Contains(policiesOf(name), r.Name()) && chunk.Owns(r)
 			}
+			u.Code = code
 			units = append(units, u)
 		}
 	}

@@ -14,7 +14,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	var units []experiment.Unit
 	for _, chunk := range experiment.Chunks("draws", c.Posteriors.Seeds, c.Posteriors.Chunk) {
 		for _, name := range append([]string{worlds.ValueWalk}, c.Posteriors.Methods...) {
-			on, err := c.Posteriors.On(chunk.Seeds, name)
+			on, code, err := c.Posteriors.On(chunk.Seeds, name)
 			if err != nil {
 				return nil, err
 			}
@@ -24,6 +24,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			u.Owns = func(r experiment.Row) bool {
 				return (r.Name() == name || name == worlds.QVIRL && r.Method == ExactMax) && chunk.Owns(r)
 			}
+			u.Code = code
 			units = append(units, u)
 		}
 	}

@@ -61,7 +61,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		for _, chunk := range experiment.Chunks(fmt.Sprintf("side-%d", side), of.Seeds, of.Chunk) {
 			for _, lambda := range c.Lambdas {
 				name := worlds.AVRILName(lambda)
-				on, err := of.On(chunk.Seeds, worlds.ValueWalk, name)
+				on, code, err := of.On(chunk.Seeds, worlds.ValueWalk, name)
 				if err != nil {
 					return nil, err
 				}
@@ -82,6 +82,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 					})
 				})
 				u.Owns = func(r experiment.Row) bool { return r.Environment == environment && chunk.OwnsOf(name)(r) }
+				u.Code = code
 				units = append(units, u)
 			}
 		}

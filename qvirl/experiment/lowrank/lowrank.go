@@ -75,7 +75,7 @@ func (c Config) Units(string) ([]experiment.Unit, error) {
 		of.World.Width, of.World.Height = size.Side, size.Side
 		seeds := experiment.Seeds(0, size.Worlds)
 		for _, chunk := range experiment.Chunks(of.World.Name(), seeds, of.Chunk) {
-			on, err := of.On(chunk.Seeds, worlds.QVIRL)
+			on, code, err := of.On(chunk.Seeds, worlds.QVIRL)
 			if err != nil {
 				return nil, err
 			}
@@ -88,6 +88,7 @@ func (c Config) Units(string) ([]experiment.Unit, error) {
 					})
 				})
 			u.Owns = func(r experiment.Row) bool { return r.Environment == of.World.Name() && chunk.Owns(r) }
+			u.Code = code
 			units = append(units, u)
 		}
 	}

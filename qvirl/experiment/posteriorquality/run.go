@@ -21,7 +21,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	fitter := c.NewFitter(backendName)
 	var units []experiment.Unit
 	add := func(r runner, chunk experiment.Chunk, seeds []uint64, name string) error {
-		on, err := c.On(chunk.Seeds, worlds.ValueWalk, worlds.ValueWalkNoDet, name)
+		on, code, err := c.On(chunk.Seeds, worlds.ValueWalk, worlds.ValueWalkNoDet, name)
 		if err != nil {
 			return err
 		}
@@ -32,6 +32,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		u.Owns = func(row experiment.Row) bool {
 			return row.Environment == r.environment && row.Name() == name && chunk.Owns(row)
 		}
+		u.Code = code
 		units = append(units, u)
 		return nil
 	}

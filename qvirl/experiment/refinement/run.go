@@ -27,7 +27,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	var units []experiment.Unit
 	add := func(name string, chunk experiment.Chunk, of string, run func(ctx context.Context, k *worlds.Known,
 		name string, t *experiment.Stages) (*experiment.Result, error), on ...any) error {
-		depends, err := c.Posteriors.On(chunk.Seeds, worlds.ValueWalk)
+		depends, code, err := c.Posteriors.On(chunk.Seeds, worlds.ValueWalk)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 				}
 				return run(ctx, k, name, t)
 			})
-		u.Code = []string{Paper, Matched, Refined}
+		u.Code = append(code, Paper, Matched, Refined)
 		units = append(units, u)
 		return nil
 	}

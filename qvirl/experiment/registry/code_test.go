@@ -16,6 +16,8 @@ func TestUnitsNameTheCodeThatRowsDependOn(t *testing.T) {
 		{"active-gridworld", "", "valuewalk"}, {"active-gridworld", "qvirl", "qvirl"},
 		{"refinement", "", "qvirl qvirl-matched qvirl-refined"},
 		{"rationality", "known", "qvirl-matched qvirl valuewalk"},
+		{"posterior-quality", "", "valuewalk"}, {"apprenticeship", "", "valuewalk"}, {"lambda-size", "", "valuewalk"},
+		{"low-rank", "", "qvirl"}, {"visited", "qvirl-w", "qvirl"},
 		{"zoo", "corridor--fit", "qvirl-matched qvirl valuewalk"},
 		{"zoo", "corridor--qvirl-matched", "qvirl valuewalk"},
 	} {

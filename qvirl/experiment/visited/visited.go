@@ -84,8 +84,9 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	}
 	var units []experiment.Unit
 	for _, chunk := range experiment.Chunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk) {
-		add := func(name string, on any, fit func(context.Context, []*worlds.World, irl.Progress) (gains, error)) {
-			units = append(units, chunk.Unit(name, on,
+		add := func(name string, on any, code []string,
+			fit func(context.Context, []*worlds.World, irl.Progress) (gains, error)) {
+			u := chunk.Unit(name, on,
 				func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 					grids, err := c.Posteriors.Worlds(chunk.Seeds)
 					if err != nil {
@@ -98,18 +99,20 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 						return nil, err
 					}
 					return c.result(name, grids, of)
-				}))
+				})
+			u.Code = code
+			units = append(units, u)
 		}
-		on, err := c.Posteriors.On(chunk.Seeds)
+		on, code, err := c.Posteriors.On(chunk.Seeds)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range c.Methods {
-			on, err := c.Posteriors.On(chunk.Seeds, name)
+			on, code, err := c.Posteriors.On(chunk.Seeds, name)
 			if err != nil {
 				return nil, err
 			}
-			add(name, on, func(ctx context.Context, grids []*worlds.World, progress irl.Progress) (gains, error) {
+			add(name, on, code, func(ctx context.Context, grids []*worlds.World, progress irl.Progress) (gains, error) {
 				posts, err := fitter.Fit(ctx, name, grids, progress)
 				prior := c.Posteriors.World
 				return func(i int, at []mdp.Step) ([]float64, error) {
@@ -122,7 +125,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			})
 		}
 		for _, name := range c.Networks {
-			add(name, []any{on, c.Training, c.Objective},
+			add(name, []any{on, c.Training, c.Objective}, code,
 				func(ctx context.Context, grids []*worlds.World, progress irl.Progress) (gains, error) {
 					return c.network(ctx, learner, grids, name == Branches, progress)
 				})

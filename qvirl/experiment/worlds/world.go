@@ -171,10 +171,18 @@ func NewMethod(name string, config any, backendName string) (irl.Method, error) 
 	panic("worlds: config of no method")
 }
 
-// On returns what rows on the worlds of some seeds depend on: the worlds, the number of draws, the settings of methods,
-// and the versions of their code that are not the first.
-func (c Config) On(seeds []uint64, methods ...string) (any, error) {
-	on := struct {
+// On returns what rows on the worlds of some seeds depend on: the worlds, the number of draws, and the settings of
+// methods; and beside it the methods of the registry whose code these are, which are a unit's Code.
+func (c Config) On(seeds []uint64, methods ...string) (on any, code []string, err error) {
+	var all []any
+	for _, name := range methods {
+		settings, err := c.Settings(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		all, code = append(all, name, settings), append(code, CodeOf(name, settings)...)
+	}
+	return struct {
 		World        gridworld.Config
 		Trajectories int
 		Length       int
@@ -183,25 +191,8 @@ func (c Config) On(seeds []uint64, methods ...string) (any, error) {
 		Seeds        []uint64
 		Draws        int
 		Settings     []any
-		Versions     map[string]int `json:",omitempty"`
-	}{c.World, c.Trajectories, c.Length, c.Beta, c.Discount, seeds, c.Draws, nil, map[string]int{}}
-	for _, name := range methods {
-		settings, err := c.Settings(name)
-		if err != nil {
-			return nil, err
-		}
-		on.Settings = append(on.Settings, name, settings)
-		for _, code := range CodeOf(name, settings) {
-			if version := versionOf(code); version != 1 {
-				on.Versions[code] = version
-			}
-		}
-	}
-	return on, nil
+	}{c.World, c.Trajectories, c.Length, c.Beta, c.Discount, seeds, c.Draws, all}, code, nil
 }
-
-// versionOf is that of package method, but in tests.
-var versionOf = method.Version
 
 // CodeOf returns the methods of the registry whose code fits a method of the given name and settings.
 func CodeOf(name string, settings any) []string {

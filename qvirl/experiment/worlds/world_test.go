@@ -1,12 +1,11 @@
 package worlds
 
 import (
-	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/method"
 )
 
 // TestScaleRefusesAWorldInWhichAllPoliciesAreEqual: normalised returns would not be numbers there.
@@ -39,13 +38,12 @@ func TestNameLambda(t *testing.T) {
 	}
 }
 
-// TestOnHasTheVersionsOfCode: of all methods that rows depend on, the reference among them; the first versions leave it
-// as it is.
-func TestOnHasTheVersionsOfCode(t *testing.T) {
+// TestOnNamesTheCode: that of all methods that rows depend on, the reference among them.
+func TestOnNamesTheCode(t *testing.T) {
 	for _, c := range []struct {
-		raised  string
+		code    string
 		methods []string
-		changed bool
+		named   bool
 	}{
 		{ValueWalk, []string{ValueWalk, QVIRL}, true},
 		{ValueWalk, []string{ValueWalkNoDet}, true},
@@ -57,27 +55,12 @@ func TestOnHasTheVersionsOfCode(t *testing.T) {
 		{AVRIL, []string{ValueWalk, QVIRLMatched}, false},
 		{QVIRLMatched, []string{QVIRLRefined}, false},
 	} {
-		text := func(version int) string {
-			defer func() { versionOf = method.Version }()
-			versionOf = func(name string) int {
-				if name == c.raised {
-					return version
-				}
-				return 1
-			}
-			on, err := Quick().On([]uint64{1}, c.methods...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := json.Marshal(on)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(text)
+		_, code, err := Quick().On([]uint64{1}, c.methods...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if first := text(1); strings.Contains(first, "Versions") || (text(2) != first) != c.changed {
-			t.Errorf("another version of %s, of %v: changed %t, want %t", c.raised, c.methods, text(2) != first,
-				c.changed)
+		if slices.Contains(code, c.code) != c.named {
+			t.Errorf("rows of %v depend on the code of %v; of %s: want %t", c.methods, code, c.code, c.named)
 		}
 	}
 }
