@@ -116,13 +116,9 @@ func TestChainsTurnRings(t *testing.T) {
 	}
 }
 
-// TestExplanationsAreStored: a posterior says of its explanations what it said before it was stored.
-func TestExplanationsAreStored(t *testing.T) {
-	post := fit(t, Default(), detours(t, 1, 3))[0]
-	_, want := post.Convergence()
-	if !strings.Contains(want, "2 explanations") {
-		t.Fatalf("%s, want 2 explanations", want)
-	}
+// stored returns a posterior as it is after it was saved and loaded.
+func stored(t *testing.T, post *Posterior) *Posterior {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "posterior.npz")
 	if err := problemfile.Save(file, post); err != nil {
 		t.Fatal(err)
@@ -131,7 +127,17 @@ func TestExplanationsAreStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, got := again.(*Posterior).Convergence(); got != want {
+	return again.(*Posterior)
+}
+
+// TestExplanationsAreStored: a posterior says of its explanations what it said before it was stored.
+func TestExplanationsAreStored(t *testing.T) {
+	post := fit(t, Default(), detours(t, 1, 3))[0]
+	_, want := post.Convergence()
+	if !strings.Contains(want, "2 explanations") {
+		t.Fatalf("%s, want 2 explanations", want)
+	}
+	if _, got := stored(t, post).Convergence(); got != want {
 		t.Errorf("%q after loading, %q before", got, want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
-	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/summary"
 )
 
@@ -317,15 +315,7 @@ func TestConvergenceIsThatOfTheSearch(t *testing.T) {
 		d := &post.diagnostics
 		d.MinESS, d.MaxRHat, d.MaxStdError, d.MaxPolicyError, d.Modes, d.Rare = 0, 100, 100, 100, 1, 0
 		c.set(d)
-		file := filepath.Join(t.TempDir(), "posterior.npz")
-		if err := problemfile.Save(file, post); err != nil {
-			t.Fatal(err)
-		}
-		again, err := problemfile.Load(file, map[string]irl.Restore{Kind: Restore})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, post := range []*Posterior{post, again.(*Posterior)} {
+		for _, post := range []*Posterior{post, stored(t, post)} {
 			if ok, reason := post.Convergence(); ok != c.ok || !strings.Contains(reason, want) {
 				t.Errorf("%v: %s, want %v: %s", ok, reason, c.ok, want)
 			}

@@ -22,8 +22,9 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
-// Learns in CartPole from three demonstrations of an expert that holds the pole up for all 500 steps.
-func TestLearnsAndIsStored(t *testing.T) {
+// cartpole returns demonstrations and the backend to learn from them on.
+func cartpole(t *testing.T) (*demo.Set, compute.Backend) {
+	t.Helper()
 	set, err := demo.Read("../../../results/expert-cartpole/demos.npz")
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +33,27 @@ func TestLearnsAndIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return set, on
+}
+
+// opened returns the environments of a learner, until the test ends.
+func opened(t *testing.T, l *expert.Config) *gym.Pool {
+	t.Helper()
+	g, err := l.Gym(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := gym.Open(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	return pool
+}
+
+// Learns in CartPole from three demonstrations of an expert that holds the pole up for all 500 steps.
+func TestLearnsAndIsStored(t *testing.T) {
+	set, on := cartpole(t)
 	task := &neural.Task{Environment: "CartPole-v1", Observation: 4, Actions: 2, Discount: 0.95, Beta: 1,
 		Runs: []neural.Run{{Demos: set.Trajectories[:3], Seed: 2}}}
 	for _, method := range []string{NameIQLearn, NameSQIL} {
@@ -41,15 +63,7 @@ func TestLearnsAndIsStored(t *testing.T) {
 		l.Batch, l.Demonstrated = 32, 16
 		l.GradientSteps, l.LearnAfter, l.LearningRate, l.FinalLearningRate, l.Replay = 2, 400, 2e-3, 1e-3, 6400
 		l.TargetRate = 0.02
-		g, err := l.Gym(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool, err := gym.Open(t.Context(), g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer pool.Close()
+		pool := opened(t, l)
 		m, err := Learn(t.Context(), on, pool, task, task.Runs[0], c, expert.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -97,26 +111,11 @@ func TestLearnsAndIsStored(t *testing.T) {
 
 // A run that was stopped does not go on where the caller's Source is another, such as that of other environments.
 func TestAnotherSourceIsAnotherRun(t *testing.T) {
-	set, err := demo.Read("../../../results/expert-cartpole/demos.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	on, err := compute.NewWithConfig("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	set, on := cartpole(t)
 	c := Default(NameSQIL, "CartPole-v1", 0.95)
 	l := &c.Learner
 	l.Environments, l.Steps, l.SegmentSteps, l.Hidden, l.Replay, l.LearnAfter = 8, 800, 400, []int{8}, 800, 200
-	g, err := l.Gym(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := gym.Open(t.Context(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
+	pool := opened(t, l)
 	o := expert.Options{Checkpoint: filepath.Join(t.TempDir(), "run.npz"), Source: "a short pole"}
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Progress = func(p expert.Progress) {
